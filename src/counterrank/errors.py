@@ -1,0 +1,22 @@
+"""The one exception that users meet: bad input, said in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """What came, what was expected and what to do, in one line. The command line exits with 2."""
+
+
+def unknown(kind: str, name: str, choices: Iterable[str]) -> InputError:
+    """An error for a name that is not in a registry, with the nearest names first.
+
+    >>> str(unknown("estimator", "lst", ["list", "ip"]))
+    "unknown estimator 'lst': did you mean 'list'? Choose from list, ip"
+    """
+    options = list(choices)
+    near = get_close_matches(name, options, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return InputError(f"unknown {kind} {name!r}: {hint}Choose from {', '.join(options)}")

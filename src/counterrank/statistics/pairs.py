@@ -1,0 +1,59 @@
+"""The (query, item) pairs a run speaks of: the rows of every (pair × position) array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes, Ids
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs sorted by query, then by item code, so that the pairs of query q are rows starts[q]:starts[q+1].
+
+    `lengths[q]` is how long a ranking of query q may be: min(K, its longest logged list). Policies are cut to it.
+    """
+
+    query_ids: Ids
+    item_ids: Ids
+    starts: Codes  # (Q+1,)
+    items: Codes  # (P,)
+    lengths: Codes  # (Q,)
+    positions: int  # K
+
+    @property
+    def queries(self) -> Codes:
+        """The query of each pair, (P,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
+    def sizes(self) -> Codes:
+        """How many pairs each query has, (Q,)."""
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def find(self, queries: Codes, items: Codes) -> Codes:
+        """The row of each (query, item), -1 where there is none (or a code is -1)."""
+        if len(self.items) == 0:
+            return np.full(len(queries), -1, dtype=np.int64)
+        keys = (self.queries << 32) | self.items
+        wanted = (queries << 32) | items
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where((keys[at] == wanted) & (queries >= 0) & (items >= 0), at, -1)
+
+    @classmethod
+    def build(
+        cls, query_ids: Ids, item_ids: Ids, queries: Codes, items: Codes, lengths: Codes, positions: int
+    ) -> Pairs:
+        """From (query, item) codes in any order, repeats allowed."""
+        keys = np.unique((queries << 32) | items)
+        starts = np.searchsorted(keys >> 32, np.arange(len(query_ids) + 1))
+        return cls(query_ids, item_ids, starts, keys & 0xFFFFFFFF, lengths, positions)
+
+
+Table = NDArray[np.float64]  # (P, K): one number per pair and position
