@@ -30,7 +30,6 @@ import pyarrow as pa
 from counterrank.errors import InputError
 from counterrank.log.foreign import Foreign, Lines, counted, files_of, lines_of, no_time_unit
 
-CLICKS = ("click", "item_click")
 SCHEMA = pa.schema(
     {"query": pa.string(), "items": pa.list_(pa.string()), "clicks": pa.list_(pa.int8()), "day": pa.date32()}
 )
