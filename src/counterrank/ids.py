@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,6 @@ class Ids:
 
     texts: pa.Array
     integer: bool = False  # the log gave integers: give integers back
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -59,7 +58,13 @@ class Ids:
         found = pc.index_in(texts, value_set=self.texts)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def native(self, codes: Codes) -> list[str] | list[int]:
+    def native(self, codes: Codes) -> list[Any]:
         """The ids of these codes as they came: integers as integers, text as text."""
         taken = self.texts.take(pa.array(codes)).to_pylist()
-        return [int(t) for t in taken] if self.integer else taken
+        return [int(t) if canonical(t) else t for t in taken] if self.integer else taken
+
+
+def canonical(text: str) -> bool:
+    """Whether a text is what an integer prints as: 7, but not 007."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and str(int(text)) == text

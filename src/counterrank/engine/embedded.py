@@ -1,0 +1,290 @@
+"""The embedded engine: Arrow batches (read by Arrow or DuckDB) counted by compiled loops."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.engine import kernels
+from counterrank.engine.plan import Coefficients, Plan, WantedRankings
+from counterrank.engine.progress import Progress, silent
+from counterrank.engine.spill import Spill, SpilledRankings
+from counterrank.engine.tables import GroupTable, PairTable, Vocabulary
+from counterrank.errors import InputError
+from counterrank.ids import Codes, Ids
+from counterrank.log import Log
+from counterrank.log.rows import Rows
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.rankings import RankingGroups, Rankings
+
+UNCUT = 1 << 30
+CACHE_BYTES = 512 << 20
+GROUP_ROOM = 1 << 20
+THREADS = 2
+
+
+@dataclass
+class Embedded:
+    """Counts in this process. Coded rows up to `cache_bytes` are kept for the second pass; a longer log is read twice."""
+
+    cache_bytes: int = CACHE_BYTES
+    group_room: int = GROUP_ROOM
+    progress: Progress = field(default=silent)
+    name: str = "duckdb"
+
+    def count(self, log: Log, plan: Plan) -> EmbeddedPass:
+        return EmbeddedPass(log, plan, self)
+
+
+class EmbeddedPass:
+    """One log, counted once; `moments` weighs it a second time."""
+
+    def __init__(self, log: Log, plan: Plan, engine: Embedded) -> None:
+        if plan.metric not in {"clicks": log.columns & {"clicks"} and "clicks", "reward": "reward"}.values():
+            raise InputError(f"{log.name}: the log has no {plan.metric}")
+        self.log, self.plan, self.engine = log, plan, engine
+        kinds = log.kinds()
+        self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
+        self.items = Vocabulary(kinds.integer_items, kinds.native_items)
+        self.top = plan.top or UNCUT
+        self.size = np.zeros(3, dtype=np.int64)
+        self.pairs = PairTable(1)
+        self.groups = GroupTable(1, engine.group_room)
+        self.spill: Spill | None = None
+        self.per_query = np.zeros((1024, 4))
+        self.asked = len(self.queries.add(plan.queries)) if plan.queries is not None else None
+        if self.asked is not None:
+            self.asked = self.queries.size
+        self.wanted = self._wanted_keys()
+        self.cache: list[tuple[NDArray[np.int32], NDArray[np.int64] | None]] | None = []
+        self.cached = 0
+        self.log_impressions = 0
+        for rows in log.rows(self._columns()):
+            self._count(rows)
+            engine.progress(len(rows))
+        self.counts = self._finish()
+
+    def _columns(self) -> list[str]:
+        columns = ["impressions", "clicks" if self.plan.metric == "clicks" else "reward"]
+        return columns + (["propensity"] if self.plan.by_propensity else [])
+
+    def _wanted_keys(self) -> NDArray[np.uint64]:
+        wanted = self.plan.rankings
+        if not isinstance(wanted, WantedRankings):
+            return np.zeros(1, dtype=np.uint64)
+        queries = self.queries.encode(*_text_keys(self.queries, wanted.queries), insert=False)
+        lists = wanted.items
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        flat = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
+        codes = self.items.add(flat)
+        self.size[kernels.ITEMS] = self.items.size
+        starts, lengths = offsets[:-1] - offsets[0], np.minimum(np.diff(offsets), self.top)
+        keys = [np.zeros(0, dtype=np.uint64)]
+        depth = int(lengths.max(initial=0))
+        table = np.full((len(lengths), max(depth, 1)), -1, dtype=np.int64)
+        inside = np.arange(depth) < lengths[:, None]
+        table[:, :depth][inside] = codes[(starts[:, None] + np.arange(depth))[inside]]
+        known = np.minimum.accumulate(np.where(inside, table[:, :depth] >= 0, False), axis=1) if depth else inside
+        for length in range(1, depth + 1):
+            fits = known[:, length - 1] & (queries >= 0)
+            cut = np.full(int(fits.sum()), length)
+            keys.append(ranking_keys(queries[fits], table[fits, :length], cut))
+        distinct = np.unique(np.concatenate(keys))
+        out = np.zeros(_power(2 * len(distinct) + 2), dtype=np.uint64)
+        kernels.fill_set(distinct, out)
+        return out
+
+    def _query_codes(self, rows: Rows, insert: bool) -> Codes:
+        return self.queries.encode(rows.query_keys, rows.query_values, insert)
+
+    def _count(self, rows: Rows) -> None:
+        plan = self.plan
+        self.log_impressions += int(rows.impressions.sum())
+        codes = self._query_codes(rows, insert=self.asked is None or plan.whole_log)
+        if self.queries.size > len(self.per_query):
+            grown = np.zeros((_power(self.queries.size), 4))
+            grown[: len(self.per_query)] = self.per_query
+            self.per_query = grown
+        depth = int(min(np.diff(rows.offsets).max(), self.top))
+        self.pairs.widen(depth)
+        self.groups.widen(depth)
+        coded = np.full((len(rows), depth), -1, dtype=np.int32)
+        clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
+        reward = rows.reward if rows.reward is not None else np.zeros(0)
+        propensity = rows.propensity if rows.propensity is not None else np.zeros(0)
+        wanted = {"none": 0, "all": 2}.get(plan.rankings, 1) if isinstance(plan.rankings, str) else 1
+        theta = plan.weights(depth)
+        covered = self._covered()
+        done, longest = 0, int(np.diff(rows.offsets).max())
+        while True:
+            items = int(self.size[kernels.ITEMS])
+            fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
+            done = kernels.count_rows(
+                done, codes, covered, rows.offsets, rows.item_keys, clicks, plan.metric == "clicks", reward,
+                plan.metric == "reward", rows.impressions, propensity, plan.by_propensity, theta, self.top,
+                plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.pairs.tally,
+                self.items.slots, fresh, self.per_query, wanted, self.wanted, self.groups.slots, self.groups.query,
+                self.groups.rows, self.groups.sums, self.groups.propensity, coded,
+            )  # fmt: skip
+            self._keep_items(rows, fresh[items : int(self.size[kernels.ITEMS])])
+            if done >= len(rows):
+                break
+            self._make_room(longest)
+        self._keep_rows(coded, rows.impressions)
+
+    def _covered(self) -> NDArray[np.bool_]:
+        covered = np.ones(len(self.per_query), dtype=bool)
+        if self.asked is not None:
+            covered[self.asked :] = False
+        return covered
+
+    def _keep_items(self, rows: Rows, at: NDArray[np.int64]) -> None:
+        if len(at):
+            self.items.keep(rows.item_values.take(pa.array(at)))
+            self.items.size = int(self.size[kernels.ITEMS])
+
+    def _make_room(self, longest: int) -> None:
+        self.pairs.grow(int(self.size[kernels.PAIRS]), int(self.size[kernels.PAIRS]) + longest)
+        while 2 * (self.size[kernels.ITEMS] + longest) > len(self.items.slots) // 2 - 1:
+            larger = np.zeros(len(self.items.slots) * 2, dtype=np.int64)
+            kernels.rehash(self.items.slots, larger, 2)
+            self.items.slots = larger
+        used = int(self.size[kernels.GROUPS])
+        if used + 1 > len(self.groups.query) and not self.groups.grow(used):
+            if self.spill is None:
+                self.spill = Spill(self.groups.positions, self.plan.by_propensity)
+            self.spill.write(self.groups, used)
+            self.groups.clear()
+            self.size[kernels.GROUPS] = 0
+
+    def _keep_rows(self, coded: NDArray[np.int32], impressions: NDArray[np.int64]) -> None:
+        if self.cache is None or self.plan.metric == "reward":
+            return
+        self.cached += coded.nbytes
+        if self.cached > self.engine.cache_bytes:
+            self.cache = None
+            return
+        self.cache.append((coded, impressions if "impressions" in self.log.columns else None))
+
+    def _finish(self) -> Counts:
+        sizes = self.size
+        per_query = self.per_query[: self.queries.size]
+        keep = (per_query[:, 0] > 0) & self._covered()[: self.queries.size]
+        if not keep.any():
+            raise InputError(f"{self.log.name}: none of the log's queries is among those the target has rankings for")
+        self.new_query = np.where(keep, np.cumsum(keep) - 1, -1)
+        pair_query = self.pairs.query[: sizes[kernels.PAIRS]]
+        pair_item = self.pairs.item[: sizes[kernels.PAIRS]]
+        positions = int(per_query[keep, 3].max())
+        ids = self.queries.ids()
+        query_ids = Ids(ids.texts.filter(pa.array(keep)), ids.integer)
+        kept = self.new_query[pair_query] >= 0
+        lengths = per_query[keep, 3].astype(np.int64)
+        pairs = Pairs.build(
+            query_ids, self.items.ids(), self.new_query[pair_query[kept]], pair_item[kept], lengths, positions
+        )
+        tally = self.pairs.tally[: sizes[kernels.PAIRS]]
+        whole = (tally[:, :, 0], tally[:, :, 1]) if self.plan.whole_log else None
+        rows = self._rows_of(pairs)
+        shown = np.zeros((len(pairs), positions), dtype=np.int64)
+        clicked = np.zeros_like(shown)
+        shown[rows[kept]] = tally[kept, :positions, 0]
+        clicked[rows[kept]] = tally[kept, :positions, 1]
+        if not self.plan.whole_log:
+            self.pairs.tally = np.zeros((0, 0, 2), dtype=np.int64)  # counted: only the pairs' codes are needed now
+        return Counts(
+            pairs,
+            per_query[keep, 0].astype(np.int64),
+            per_query[keep, 1],
+            per_query[keep, 2],
+            shown,
+            clicked,
+            self._rankings(rows, positions),
+            self.log_impressions,
+            whole,
+        )
+
+    def _rows_of(self, pairs: Pairs) -> Codes:
+        """The row in `pairs` of each pair of the kernels, -1 for pairs of queries that were not asked for."""
+        used = int(self.size[kernels.PAIRS])
+        return pairs.find(self.new_query[self.pairs.query[:used]], self.pairs.item[:used])
+
+    def _rankings(self, rows: Codes, positions: int) -> RankingGroups | None:
+        if self.plan.rankings == "none":
+            return None
+        used = int(self.size[kernels.GROUPS])
+        if self.spill is not None:
+            self.spill.write(self.groups, used)
+            self.groups.clear()
+            return SpilledRankings(self.spill, rows, self.new_query)
+        table = self.groups
+        groups = Rankings(
+            table.query[:used],
+            table.rows[:used, :positions].astype(np.int64),
+            table.sums[:used, 0],
+            table.sums[:used, 1],
+            table.sums[:used, 2],
+            table.propensity[:used] if self.plan.by_propensity else None,
+        )
+        return groups.moved(rows, self.new_query, positions)
+
+    def moments(self, coefficients: Coefficients) -> NDArray[np.float64]:
+        rows = self._rows_of(coefficients.pairs)
+        estimators = len(coefficients.scale)
+        used = rows >= 0
+        table = np.zeros((len(rows), coefficients.pairs.positions, 2 * estimators))
+        for e in range(estimators):
+            table[used, :, 2 * e] = coefficients.weight[e][rows[used]]
+            table[used, :, 2 * e + 1] = coefficients.offset[e][rows[used]]
+        pair_query = self.new_query[self.pairs.query[: len(rows)]]
+        size = (len(self.counts.impressions), estimators, 4)
+
+        def add(coded: NDArray[np.int32], impressions: NDArray[np.int64] | None, out: NDArray[np.float64]) -> None:
+            weighted = impressions is not None
+            counts = impressions if weighted else np.zeros(0, dtype=np.int64)
+            kernels.sum_moments(coded, counts, weighted, pair_query, table, coefficients.scale, out)
+
+        if self.cache is not None:
+            parts = [self.cache[i::THREADS] for i in range(THREADS)]
+
+            def run(part: list[tuple[NDArray[np.int32], NDArray[np.int64] | None]]) -> NDArray[np.float64]:
+                out = np.zeros(size)
+                for coded, impressions in part:
+                    add(coded, impressions, out)
+                    self.engine.progress(len(coded))
+                return out
+
+            with ThreadPoolExecutor(THREADS) as pool:
+                return np.sum(list(pool.map(run, parts)), axis=0)
+        out = np.zeros(size)
+        for again in self.log.rows(self._columns()):
+            add(self._recode(again), again.impressions, out)
+            self.engine.progress(len(again))
+        return out
+
+    def _recode(self, rows: Rows) -> NDArray[np.int32]:
+        codes = self._query_codes(rows, insert=False)
+        depth = int(min(np.diff(rows.offsets).max(), self.top))
+        coded = np.full((len(rows), depth), -1, dtype=np.int32)
+        assert rows.clicks is not None  # noqa: S101 - moments are of clicks
+        kernels.recode_rows(
+            codes, self._covered(), rows.offsets, rows.item_keys, rows.clicks, self.top, self.pairs.slots, coded
+        )
+        return coded
+
+
+def _text_keys(vocabulary: Vocabulary, texts: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    from counterrank.log.keys import text_key
+
+    keys, _ = text_key(texts, vocabulary.integer)
+    return keys, texts
+
+
+def _power(size: int) -> int:
+    return 1 << max(10, int(size - 1).bit_length())

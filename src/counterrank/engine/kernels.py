@@ -1,0 +1,228 @@
+"""The compiled loops of the embedded engine: look ids up, count rows, sum moments.
+
+Hash tables are open-addressed `int64` arrays whose size is a power of two; a value of 0 marks a free slot, so codes
+are kept plus one. A kernel that runs out of room returns the row it stopped at; the caller makes room and goes on.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from counterrank.statistics.hashing import mix
+
+
+@njit(cache=True, nogil=True)
+def encode(keys, slots, size, insert, codes, fresh):
+    """The code of each key; unknown keys get the next codes (insert) or -1. Returns (size, how many were read)."""
+    mask = np.uint64(len(slots) // 2 - 1)
+    room = len(slots) // 4
+    for i in range(len(keys)):
+        key = keys[i]
+        at = np.int64(mix(np.uint64(key)) & mask)
+        while slots[2 * at + 1] != 0 and slots[2 * at] != key:
+            at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
+        if slots[2 * at + 1] == 0:
+            if not insert:
+                codes[i] = -1
+                continue
+            if size >= room:
+                return size, i
+            slots[2 * at] = key
+            slots[2 * at + 1] = size + 1
+            fresh[size] = i
+            size += 1
+        codes[i] = slots[2 * at + 1] - 1
+    return size, len(keys)
+
+
+@njit(cache=True, nogil=True)
+def rehash(old, new, width):
+    """Move the entries of one table into a larger one; the key is the first width-1 words."""
+    mask = np.uint64(len(new) // width - 1)
+    for i in range(len(old) // width):
+        if old[width * i + width - 1] == 0:
+            continue
+        at = np.int64(_home(old[width * i], old[width * i + 1] if width == 3 else 0, width) & mask)
+        while new[width * at + width - 1] != 0:
+            at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
+        for j in range(width):
+            new[width * at + j] = old[width * i + j]
+
+
+@njit(cache=True, inline="always")
+def _home(first, second, width):
+    if width == 2:
+        return mix(np.uint64(first))
+    return mix(np.uint64(second) ^ (np.uint64(first) * np.uint64(0x9E3779B97F4A7C15)))
+
+
+@njit(cache=True, inline="always")
+def find_pair(query, key, slots, mask):
+    """The slot of (query, item key) in the table of pairs: taken by it, or free."""
+    at = np.int64(_home(query, key, 3) & mask)
+    while slots[3 * at + 2] != 0 and (slots[3 * at] != query or slots[3 * at + 1] != key):
+        at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
+    return at
+
+
+# what the numbers in `size` count
+PAIRS, ITEMS, GROUPS = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def count_rows(
+    start, query_codes, covered, offsets, item_keys, clicks, has_clicks, reward, has_reward, impressions, propensity,
+    by_propensity, theta, top, register_all, size, pair_slots, pair_query, pair_item, tally, item_slots, fresh_items,
+    per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums, group_propensity, coded,
+):  # fmt: skip
+    """Count rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for."""
+    pair_mask = np.uint64(len(pair_slots) // 3 - 1)
+    item_mask = np.uint64(len(item_slots) // 2 - 1)
+    group_mask = np.uint64(len(group_slots) // 2 - 1)
+    for r in range(start, len(query_codes)):
+        q = query_codes[r]
+        if q < 0:
+            continue
+        begin = offsets[r]
+        length = offsets[r + 1] - begin
+        if size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask:
+            return r
+        if groups_wanted > 0 and size[GROUPS] + 1 > len(group_query):
+            return r
+        m = impressions[r]
+        cut = min(length, top)
+        value = 0.0
+        group = mix(np.uint64(q))
+        for k in range(length if register_all else cut):
+            key = item_keys[begin + k]
+            at = find_pair(q, key, pair_slots, pair_mask)
+            p = pair_slots[3 * at + 2] - 1
+            if p < 0:
+                place = np.int64(mix(np.uint64(key)) & item_mask)
+                while item_slots[2 * place + 1] != 0 and item_slots[2 * place] != key:
+                    place = np.int64((np.uint64(place) + np.uint64(1)) & item_mask)
+                if item_slots[2 * place + 1] == 0:
+                    item_slots[2 * place] = key
+                    item_slots[2 * place + 1] = size[ITEMS] + 1
+                    fresh_items[size[ITEMS]] = begin + k
+                    size[ITEMS] += 1
+                p = size[PAIRS]
+                size[PAIRS] += 1
+                pair_slots[3 * at] = q
+                pair_slots[3 * at + 1] = key
+                pair_slots[3 * at + 2] = p + 1
+                pair_query[p] = q
+                pair_item[p] = item_slots[2 * place + 1] - 1
+            if k >= cut:
+                continue
+            tally[p, k, 0] += m
+            v = 2 * p
+            if has_clicks and clicks[begin + k] == 1:
+                tally[p, k, 1] += m
+                value += theta[k]
+                v += 1
+            coded[r, k] = v
+            if groups_wanted > 0:
+                group = mix(group ^ np.uint64(pair_item[p]))
+        if has_reward:
+            value = reward[r]
+        per_query[q, 0] += m
+        per_query[q, 1] += m * value
+        per_query[q, 2] += m * value * value
+        per_query[q, 3] = max(per_query[q, 3], cut)
+        if not covered[q]:
+            coded[r, 0] = -1
+            continue
+        if groups_wanted == 0:
+            continue
+        if groups_wanted == 1:
+            wanted_mask = np.uint64(len(wanted_keys) - 1)
+            at = np.int64(group & wanted_mask)
+            while wanted_keys[at] != 0 and wanted_keys[at] != group:
+                at = np.int64((np.uint64(at) + np.uint64(1)) & wanted_mask)
+            if wanted_keys[at] != group:
+                continue
+        if by_propensity:
+            group = mix(group ^ np.uint64(np.int64(propensity[r] * 9007199254740992.0)))
+        at = np.int64(_home(np.int64(group), 0, 2) & group_mask)
+        while group_slots[2 * at + 1] != 0 and np.uint64(group_slots[2 * at]) != group:
+            at = np.int64((np.uint64(at) + np.uint64(1)) & group_mask)
+        g = group_slots[2 * at + 1] - 1
+        if g < 0:
+            g = size[GROUPS]
+            size[GROUPS] += 1
+            group_slots[2 * at] = np.int64(group)
+            group_slots[2 * at + 1] = g + 1
+            group_query[g] = q
+            group_propensity[g] = propensity[r] if by_propensity else 0.0
+            group_sums[g, :] = 0.0
+            for k in range(group_rows.shape[1]):
+                group_rows[g, k] = coded[r, k] >> 1 if k < cut else -1
+        group_sums[g, 0] += m
+        group_sums[g, 1] += m * value
+        group_sums[g, 2] += m * value * value
+    return len(query_codes)
+
+
+@njit(cache=True, nogil=True)
+def fill_set(keys, out):
+    """Keys as an open-addressed set; 0 marks a free place."""
+    mask = np.uint64(len(out) - 1)
+    for key in keys:
+        at = np.int64(key & mask)
+        while out[at] != 0 and out[at] != key:
+            at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
+        out[at] = key
+
+
+@njit(cache=True, nogil=True)
+def recode_rows(query_codes, covered, offsets, item_keys, clicks, top, pair_slots, coded):
+    """The second reading: rows as pair codes and clicks, with every pair known."""
+    mask = np.uint64(len(pair_slots) // 3 - 1)
+    for r in range(len(query_codes)):
+        q = query_codes[r]
+        if q < 0 or not covered[q]:
+            continue
+        begin = offsets[r]
+        for k in range(min(offsets[r + 1] - begin, top)):
+            at = find_pair(q, item_keys[begin + k], pair_slots, mask)
+            coded[r, k] = 2 * (pair_slots[3 * at + 2] - 1) + (clicks[begin + k] == 1)
+
+
+@njit(cache=True, nogil=True)
+def sum_moments(coded, impressions, weighted, pair_query, table, scale, out):
+    """Add Σr, Σr², Σw̄, Σw̄² per query and estimator, where an impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ.
+
+    table[p, k] holds weight and offset of each estimator in turn; w̄ is the mean weight over the positions.
+    """
+    estimators = scale.shape[0]
+    total = np.empty(estimators)
+    weight = np.empty(estimators)
+    for r in range(coded.shape[0]):
+        if coded[r, 0] < 0:
+            continue
+        q = pair_query[coded[r, 0] >> 1]
+        total[:] = 0.0
+        weight[:] = 0.0
+        length = 0
+        for k in range(coded.shape[1]):
+            v = coded[r, k]
+            if v < 0:
+                break
+            p = v >> 1
+            length += 1
+            for e in range(estimators):
+                w = table[p, k, 2 * e]
+                weight[e] += w
+                total[e] -= table[p, k, 2 * e + 1]
+                if v & 1:
+                    total[e] += scale[e, k] * w
+        m = float(impressions[r]) if weighted else 1.0
+        for e in range(estimators):
+            mean = weight[e] / length
+            out[q, e, 0] += m * total[e]
+            out[q, e, 1] += m * total[e] * total[e]
+            out[q, e, 2] += m * mean
+            out[q, e, 3] += m * mean * mean

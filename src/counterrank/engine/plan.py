@@ -1,0 +1,68 @@
+"""What a pass over the log must count, and what every engine answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.log import Log
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.pairs import Pairs
+
+Metric = Literal["clicks", "reward"]
+
+
+@dataclass(frozen=True)
+class WantedRankings:
+    """Rankings that a target can show: only these (and their beginnings) need counting."""
+
+    queries: pa.Array  # text, one per ranking
+    items: pa.Array  # list of text
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The first pass: which queries, which reward, how deep, and whether rankings are counted."""
+
+    metric: Metric
+    weights: Callable[[int], NDArray[np.float64]]  # position weights for K positions
+    queries: pa.Array | None = None  # count these only; None: all
+    top: int | None = None
+    rankings: Literal["none", "all"] | WantedRankings = "none"
+    by_propensity: bool = False
+    all_items: bool = False  # also register items that stand below position K
+    whole_log: bool = False  # also count pairs of the queries that were not asked for
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The second pass: r = Σₖ scale[e,k]·weight[e,p,k]·click − offset[e,p,k] for each estimator e."""
+
+    pairs: Pairs
+    weight: NDArray[np.float64]  # (E, P, K)
+    offset: NDArray[np.float64]  # (E, P, K)
+    scale: NDArray[np.float64]  # (E, K)
+
+
+class Pass(Protocol):
+    """A log that was counted once and can be weighed in a second pass."""
+
+    counts: Counts
+
+    def moments(self, coefficients: Coefficients) -> NDArray[np.float64]:
+        """(Q, E, 4): Σr, Σr², Σw̄ and Σw̄² per query, w̄ being an impression's mean weight."""
+
+
+class Engine(Protocol):
+    """Where rows are counted."""
+
+    name: str
+
+    def count(self, log: Log, plan: Plan) -> Pass: ...
+
+

@@ -1,0 +1,134 @@
+"""The growing hash tables behind the kernels: vocabularies of ids, pairs and groups of rankings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.engine import kernels
+from counterrank.ids import Codes, Ids
+from counterrank.log.keys import Keys, text_key
+
+
+class Vocabulary:
+    """Ids in the order they were first met; a log's keys become codes without touching their text."""
+
+    def __init__(self, integer: bool, native: bool) -> None:
+        self.integer = integer
+        self.native = native
+        self.size = 0
+        self.slots = np.zeros(2 * 1024, dtype=np.int64)
+        self._texts: list[Any] = []
+
+    def encode(self, keys: Keys, values: Any, insert: bool = True) -> Codes:
+        """The code of each key; `values` are the ids behind them, kept for those that are new."""
+        codes = np.empty(len(keys), dtype=np.int64)
+        before, done = self.size, 0
+        fresh_at: list[NDArray[np.int64]] = []
+        while True:
+            fresh = np.empty(len(self.slots) // 4 + 1, dtype=np.int64)
+            start = self.size
+            self.size, read = kernels.encode(keys[done:], self.slots, self.size, insert, codes[done:], fresh)
+            fresh_at.append(fresh[start : self.size] + done)
+            done += read
+            if done >= len(keys):
+                break
+            self.slots = _grown(self.slots, 2)
+        if self.size > before:
+            self.keep(values.take(pa.array(np.concatenate(fresh_at))))
+        return codes
+
+    def keep(self, values: Any) -> None:
+        """Remember the ids of the newest codes."""
+        self._texts.append(values.cast(pa.string()))
+
+    def add(self, texts: pa.Array) -> Codes:
+        """Codes for ids given as text, -1 where the log cannot hold such an id (007 among integers)."""
+        keys, fits = text_key(texts, self.integer)
+        codes = np.full(len(texts), -1, dtype=np.int64)
+        codes[fits] = self.encode(keys[fits], texts.filter(pa.array(fits)))
+        return codes
+
+    def ids(self) -> Ids:
+        texts = pa.concat_arrays(self._texts) if self._texts else pa.array([], pa.string())
+        return Ids(texts, self.native)
+
+
+class PairTable:
+    """(query, item key) → pair, with what is counted per pair and position."""
+
+    def __init__(self, positions: int) -> None:
+        self.slots = np.zeros(3 * 2048, dtype=np.int64)
+        self.query = np.zeros(1024, dtype=np.int64)
+        self.item = np.zeros(1024, dtype=np.int64)
+        self.tally = np.zeros((1024, positions, 2), dtype=np.int64)
+
+    def grow(self, used: int, needed: int) -> None:
+        """Room for at least `needed` pairs."""
+        room = len(self.query)
+        while room < needed:
+            room *= 2
+        if room == len(self.query):
+            return
+        self.query = _longer(self.query, used, room)
+        self.item = _longer(self.item, used, room)
+        self.tally = _longer(self.tally, used, room)
+        slots = np.zeros(3 * 2 * room, dtype=np.int64)
+        kernels.rehash(self.slots, slots, 3)
+        self.slots = slots
+
+    def widen(self, positions: int) -> None:
+        """Room for longer lists."""
+        if positions > self.tally.shape[1]:
+            self.tally = np.pad(self.tally, ((0, 0), (0, positions - self.tally.shape[1]), (0, 0)))
+
+
+class GroupTable:
+    """(query, ranking) → group, with its sums; emptied into a spill when it is full."""
+
+    def __init__(self, positions: int, room: int) -> None:
+        self.room = room
+        self.positions = positions
+        self.clear()
+
+    def clear(self) -> None:
+        self._allocate(min(4096, self.room))
+
+    def _allocate(self, size: int) -> None:
+        self.slots = np.zeros(2 * 2 * size, dtype=np.int64)
+        self.query = np.zeros(size, dtype=np.int64)
+        self.rows = np.full((size, self.positions), -1, dtype=np.int32)
+        self.sums = np.zeros((size, 3))
+        self.propensity = np.zeros(size)
+
+    def grow(self, used: int) -> bool:
+        """Double the room; False where the limit is reached and the groups must go elsewhere."""
+        if len(self.query) * 2 > self.room:
+            return False
+        old = self.slots, self.query, self.rows, self.sums, self.propensity
+        self._allocate(len(self.query) * 2)
+        kernels.rehash(old[0], self.slots, 2)
+        for new, was in zip((self.query, self.rows, self.sums, self.propensity), old[1:], strict=True):
+            new[:used] = was[:used]
+        return True
+
+    def widen(self, positions: int) -> None:
+        if positions > self.positions:
+            extra = positions - self.positions
+            self.rows = np.pad(self.rows, ((0, 0), (0, extra)), constant_values=-1)
+            self.positions = positions
+
+
+def _grown(slots: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    larger = np.zeros(len(slots) * 2, dtype=np.int64)
+    kernels.rehash(slots, larger, width)
+    return larger
+
+
+def _longer(array: Any, used: int, room: int) -> Any:
+    out = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
+    out[:used] = array[:used]
+    return out

@@ -1,0 +1,109 @@
+"""A click log: where its rows are, and how to read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import pyarrow as pa
+
+from counterrank.errors import InputError
+from counterrank.log.files import Part
+from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.rows import Kinds, Rows, read_rows
+from counterrank.log.prefetch import prefetched
+
+
+@dataclass
+class Log:
+    """Impressions in list form, read as often as they are asked for, never all in memory.
+
+    `found[i]` says where part i has each of our columns. Rows that are not as they must be stop the reading with
+    their file and number, or go to `bad_rows`, a JSON Lines file, and are counted.
+    """
+
+    name: str
+    parts: Sequence[Part]
+    found: Sequence[dict[str, str]]
+    notes: list[str] = field(default_factory=list)
+    bad_rows: Path | None = None
+    table: Any = None  # an Ibis expression, where the log lives in a database of its own
+    rejected: int = 0
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Which of our columns every part has."""
+        return frozenset.intersection(*(frozenset(f) for f in self.found))
+
+    def kinds(self) -> Kinds:
+        queries, items = [], []
+        for part, found in zip(self.parts, self.found, strict=True):
+            types = part.types({c: found[c] for c in ("query", "items")})
+            queries.append(_integer(types["query"]))
+            items.append(_integer(_value_type(types["items"])))
+        binary = not any(part.textual for part in self.parts)
+        return Kinds(binary and all(queries), binary and all(items), all(queries), all(items))
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Rows]:
+        """Checked rows with these columns (`query` and `items` come always)."""
+        kinds = self.kinds()
+        wanted = [c for c in ("query", "items", *columns) if c in self.columns or c in ("query", "items")]
+        self.rejected = 0
+        reject = self.bad_rows.open("w", encoding="utf-8") if self.bad_rows else None
+        seen = 0
+        try:
+            for part, found in zip(self.parts, self.found, strict=True):
+                before = 0
+                for batch in prefetched(part.batches({c: found[c] for c in dict.fromkeys(wanted)})):
+                    if len(batch) == 0:
+                        continue
+                    rows, problem = read_rows(batch, kinds, part.name)
+                    if problem.any():
+                        rows = self._set_aside(batch, problem, kinds, part.name, before, reject)
+                    before += len(batch)
+                    seen += len(rows)
+                    if len(rows):
+                        yield rows
+        finally:
+            if reject:
+                reject.close()
+        if seen == 0:
+            why = f"all its {self.rejected} rows were set aside as bad" if self.rejected else "it has no rows"
+            raise InputError(f"{self.name}: the log is empty: {why}")
+
+    def _set_aside(
+        self, batch: pa.RecordBatch, problem: Any, kinds: Kinds, part: str, before: int, reject: TextIO | None
+    ) -> Rows:
+        bad = np.flatnonzero(problem)
+        numbers = batch.column("row_").to_numpy() if "row_" in batch.schema.names else before + 1 + np.arange(len(batch))
+        if reject is None:
+            first = bad[0]
+            row = batch.slice(first, 1).to_pylist()[0]
+            raise InputError(
+                f"{part}: row {numbers[first]}: {MESSAGES[Problem(problem[first])]} ({_shown(row)}). "
+                "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
+            )
+        for i in bad:
+            row = {k: v for k, v in batch.slice(i, 1).to_pylist()[0].items() if k not in ("problem_", "row_")}
+            record = {"file": part, "row": int(numbers[i]), "problem": MESSAGES[Problem(problem[i])], "content": row}
+            reject.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+        self.rejected += len(bad)
+        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part)
+        return rows
+
+
+def _integer(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind)) and kind != pa.uint64()
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if hasattr(kind, "value_type") else kind
+
+
+def _shown(row: dict[str, Any]) -> str:
+    text = ", ".join(f"{k}={v!r}" for k, v in row.items() if k not in ("problem_", "row_"))
+    return text if len(text) <= 160 else text[:157] + "…"

@@ -1,0 +1,123 @@
+"""The long form (a row per shown item) as the list form (a row per impression)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from counterrank.errors import InputError
+from counterrank.log.files import Part, Wanted, connect, identifier, stream
+from counterrank.log.problems import Problem
+
+_LISTS = {"item": "items", "click": "clicks"}
+_PAGE = ("query", "reward", "day", "propensity", "impressions")
+
+
+@dataclass(frozen=True)
+class LongPart:
+    """Long rows of one or more parts, sorted by impression outside memory and folded into lists."""
+
+    parts: Sequence[Part]
+    wanted: Sequence[Wanted]  # our long names -> theirs, per part
+    name: str
+
+    @property
+    def textual(self) -> bool:
+        return any(part.textual for part in self.parts)
+
+    @property
+    def columns(self) -> list[str]:
+        long = self.wanted[0]
+        return [_LISTS.get(c, c) for c in long if c not in ("impression", "position")]
+
+    def types(self, wanted: Wanted) -> dict[str, pa.DataType]:
+        """The list form's types, from the first part (all parts are cast to text where they differ)."""
+        found = [part.types(names) for part, names in zip(self.parts, self.wanted, strict=True)]
+        types = {c: found[0][c] if all(f[c] == found[0][c] for f in found) else pa.string() for c in found[0]}
+        back = {v: k for k, v in _LISTS.items()}
+        return {c: pa.list_(types[back[c]]) if c in back else types[c] for c in wanted}
+
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        back = {v: k for k, v in _LISTS.items()}
+        long = [back.get(c, c) for c in wanted]
+        with connect() as connection:
+            reader = stream(connection, self._sorted(long, connection))
+            rest: pa.Table | None = None
+            while True:
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    break
+                except (pa.ArrowInvalid, OSError, duckdb.Error) as error:
+                    raise InputError(f"{self.name}: not readable ({str(error).splitlines()[0][:120]})") from None
+                rows = pa.Table.from_batches([batch])
+                if rest is not None:
+                    rows = pa.concat_tables([rest, rows])
+                starts = _starts(rows)
+                if len(starts) < 2:  # the impression may go on in the next batch
+                    rest = rows
+                    continue
+                yield _fold(rows.slice(0, starts[-1]), starts[:-1], wanted)
+                rest = rows.slice(starts[-1])
+            if rest is not None and len(rest):
+                yield _fold(rest, _starts(rest), wanted)
+
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        raise InputError(f"{self.name}: a folded log cannot be folded again")
+
+    def _sorted(self, long: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
+        selects = []
+        for number, (part, names) in enumerate(zip(self.parts, self.wanted, strict=True)):
+            needed = {c: names[c] for c in (*long, "impression", "position")}
+            inner = part.relation(needed, connection)
+            chosen = ", ".join(_as(c, part.types(needed)[c]) for c in needed)
+            selects.append(f"SELECT {chosen}, row_number() OVER () AS row_, {number} AS part_ FROM ({inner})")  # noqa: S608
+        return f"SELECT * FROM ({' UNION ALL '.join(selects)}) ORDER BY impression, position, part_, row_"  # noqa: S608
+
+
+def _as(column: str, kind: pa.DataType) -> str:
+    quoted = identifier(column)
+    if column == "impression":
+        return f"CAST({quoted} AS VARCHAR) AS impression"
+    if column in ("position", "click"):
+        return f"TRY_CAST({quoted} AS DOUBLE) AS {column}"
+    return quoted
+
+
+def _starts(rows: pa.Table) -> np.ndarray:
+    """Where an impression begins, in rows sorted by impression."""
+    impressions = rows.column("impression").combine_chunks()
+    if isinstance(impressions, pa.ChunkedArray):
+        impressions = pa.concat_arrays(impressions.chunks)
+    codes = impressions.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if len(codes) else np.zeros(0, dtype=np.int64)
+
+
+def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
+    """Sorted long rows as one row an impression, with what is wrong in it as a problem code."""
+    rows = rows.combine_chunks()
+    ends = np.r_[starts[1:], len(rows)]
+    offsets = pa.array(np.r_[starts, len(rows)], pa.int32())
+    back = {v: k for k, v in _LISTS.items()}
+    columns = {c: rows.column(back.get(c, c)) for c in wanted}
+    columns = {c: v.chunk(0) if isinstance(v, pa.ChunkedArray) and v.num_chunks else v for c, v in columns.items()}
+    arrays = [
+        pa.ListArray.from_arrays(offsets, v) if c in back else v.take(pa.array(starts)) for c, v in columns.items()
+    ]
+    position = rows.column("position").to_numpy()
+    expected = np.arange(len(rows)) - np.repeat(starts, ends - starts) + 1
+    problem = np.zeros(len(starts), dtype=np.int8)
+    problem[np.logical_or.reduceat(~(position == expected), starts)] = Problem.POSITIONS
+    for c in (c for c in _PAGE if c in columns):
+        codes = columns[c].dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+        differs = codes != np.repeat(codes[starts], ends - starts)
+        problem[np.logical_or.reduceat(differs, starts)] = Problem.DIFFERS
+    no_impression = rows.column("impression").is_null().combine_chunks().take(pa.array(starts))
+    problem[no_impression.to_numpy(zero_copy_only=False)] = Problem.IMPRESSION
+    arrays += [pa.array(problem), rows.column("row_").combine_chunks().take(pa.array(starts))]
+    arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]
+    return pa.RecordBatch.from_arrays(arrays, names=[*wanted, "problem_", "row_"])

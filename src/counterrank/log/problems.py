@@ -1,0 +1,43 @@
+"""What can be wrong with a row, in words."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Problem(IntEnum):
+    """A row's first problem; 0 is none."""
+
+    NONE = 0
+    QUERY = 1
+    ITEMS = 2
+    ITEM = 3
+    REPEATED = 4
+    CLICKS = 5
+    LENGTH = 6
+    CLICK = 7
+    REWARD = 8
+    PROPENSITY = 9
+    IMPRESSIONS = 10
+    DAY = 11
+    POSITIONS = 12
+    DIFFERS = 13
+    IMPRESSION = 14
+
+
+MESSAGES: dict[Problem, str] = {
+    Problem.QUERY: "query is missing (or the line could not be parsed)",
+    Problem.ITEMS: "items is missing, empty or not a list: expected the shown items in order, e.g. [\"a\", \"b\"]",
+    Problem.ITEM: "an item is missing (null) in items",
+    Problem.REPEATED: "an item is repeated in items: a ranking shows each item once",
+    Problem.CLICKS: "clicks is missing or not a list of 0 and 1",
+    Problem.LENGTH: "clicks is not as long as items",
+    Problem.CLICK: "a click is neither 0 nor 1",
+    Problem.REWARD: "reward is missing, NaN or infinite: expected a number",
+    Problem.PROPENSITY: "propensity is not a number in (0, 1]",
+    Problem.IMPRESSIONS: "impressions is not a positive whole number",
+    Problem.DAY: "day is missing or is not an integer, date or timestamp",
+    Problem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
+    Problem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
+    Problem.IMPRESSION: "impression is missing",
+}

@@ -1,0 +1,212 @@
+"""A batch of a log as plain arrays, checked row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.log.keys import Keys, id_keys
+from counterrank.log.problems import Problem
+
+_BAD_CLICK = 2
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What a log's ids are. They are counted as integers only where every part has them so; `native_…` says
+    whether output gives them back as integers."""
+
+    integer_queries: bool
+    integer_items: bool
+    native_queries: bool
+    native_items: bool
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Impressions as arrays: row i shows item_keys[offsets[i]:offsets[i+1]]."""
+
+    query_keys: Keys
+    query_values: Any  # Arrow array, integer or text
+    offsets: NDArray[np.int64]
+    item_keys: Keys
+    item_values: Any
+    clicks: NDArray[np.int8] | None
+    reward: NDArray[np.float64] | None
+    propensity: NDArray[np.float64] | None
+    impressions: NDArray[np.int64]
+    day: NDArray[np.int64] | None
+
+    def __len__(self) -> int:
+        return len(self.query_keys)
+
+
+def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDArray[np.int8]]:
+    """The rows of a batch, and the first problem of each (0: none)."""
+    problem = np.zeros(len(batch), dtype=np.int8)
+    column = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if "problem_" in column:
+        problem[:] = column["problem_"].to_numpy()
+    query_keys, query_values = id_keys(column["query"], kinds.integer_queries, f"{name}: query")
+    _mark(problem, _null(query_values if not kinds.integer_queries else column["query"]), Problem.QUERY)
+
+    items = _list(column["items"], f"{name}: items")
+    offsets, values = _unnest(items)
+    item_keys, item_values = id_keys(values, kinds.integer_items, f"{name}: items")
+    _mark(problem, _null(items) | (np.diff(offsets) == 0), Problem.ITEMS)
+    missing = values if kinds.integer_items else item_values
+    if missing.null_count:
+        _mark(problem, _any_in(_null(missing), offsets), Problem.ITEM)
+    _mark(problem, _repeats(item_keys, offsets), Problem.REPEATED)
+
+    clicks = None
+    if "clicks" in column:
+        lists = _list(column["clicks"], f"{name}: clicks")
+        click_offsets, click_values = _unnest(lists)
+        clicks = _click_codes(click_values, f"{name}: clicks")
+        _mark(problem, _null(lists), Problem.CLICKS)
+        _mark(problem, np.diff(click_offsets) != np.diff(offsets), Problem.LENGTH)
+        if (clicks == _BAD_CLICK).any():
+            _mark(problem, _any_in(clicks == _BAD_CLICK, click_offsets), Problem.CLICK)
+    reward = _number(column.get("reward"), f"{name}: reward")
+    if reward is not None:
+        _mark(problem, ~np.isfinite(reward), Problem.REWARD)
+    propensity = _number(column.get("propensity"), f"{name}: propensity")
+    if propensity is not None:
+        _mark(problem, ~((propensity > 0) & (propensity <= 1)), Problem.PROPENSITY)
+    impressions = np.ones(len(batch), dtype=np.int64)
+    multiplicity = _number(column.get("impressions"), f"{name}: impressions")
+    if multiplicity is not None:
+        whole = (multiplicity >= 1) & (multiplicity == np.floor(multiplicity)) & (multiplicity < 2**53)
+        _mark(problem, ~whole, Problem.IMPRESSIONS)
+        impressions = np.where(whole, multiplicity, 1).astype(np.int64)
+    day = None
+    if "day" in column:
+        day, missing_day = _days(column["day"], f"{name}: day")
+        _mark(problem, missing_day, Problem.DAY)
+    rows = Rows(
+        query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day
+    )
+    return rows, problem
+
+
+def _mark(problem: NDArray[np.int8], where: NDArray[np.bool_], what: Problem) -> None:
+    if where.any():
+        problem[where & (problem == 0)] = what
+
+
+def _null(values: pa.Array) -> NDArray[np.bool_]:
+    if values.null_count == 0:
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+
+
+def _list(values: pa.Array, what: str) -> pa.Array:
+    kind = values.type
+    if pa.types.is_null(kind):
+        return values.cast(pa.list_(pa.string()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return values
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        return values.cast(pa.list_(kind.value_type))
+    raise InputError(f"{what} must be a list, but came as {kind}")
+
+
+def _unnest(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """The offsets from 0 and the values of a list array, which may be a slice of another."""
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    values = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
+    return offsets - offsets[0], values
+
+
+def _any_in(flags: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    total = np.concatenate(([0], np.cumsum(flags)))
+    return np.asarray(total[offsets[1:]] > total[offsets[:-1]])
+
+
+@njit(cache=True, nogil=True)
+def _repeats(keys, offsets):  # type: ignore[no-untyped-def]
+    """Whether an item stands twice in a row: pairwise for short lists, by sorting for long ones."""
+    out = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    for r in range(len(out)):
+        start = offsets[r]
+        end = offsets[r + 1]
+        if end - start > 48:
+            ordered = np.sort(keys[start:end])
+            for i in range(1, end - start):
+                if ordered[i] == ordered[i - 1]:
+                    out[r] = True
+            continue
+        for i in range(start + 1, end):
+            key = keys[i]
+            found = False
+            for j in range(start, i):
+                found |= keys[j] == key
+            if found:
+                out[r] = True
+                break
+    return out
+
+
+def _click_codes(values: pa.Array, what: str) -> NDArray[np.int8]:
+    """0, 1, or 2 for anything else."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int8())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        raise InputError(f"{what} must be a list of 0 and 1, but came as {kind}")
+    if values.null_count:
+        values = values.cast(pa.float64()).fill_null(_BAD_CLICK)
+    numbers = values.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.int8 or numbers.dtype == np.uint8:
+        codes = numbers.view(np.int8)
+        return np.where((codes & 1) == codes, codes, np.int8(_BAD_CLICK)) if (codes & ~1).any() else codes
+    good = (numbers == 0) | (numbers == 1)
+    if good.all():
+        return numbers.astype(np.int8)
+    return np.where(good, numbers == 1, np.int8(_BAD_CLICK)).astype(np.int8)
+
+
+def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:
+    if values is None:
+        return None
+    kind = values.type
+    if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        values = values.cast(pa.float64()) if not pa.types.is_boolean(kind) else values.cast(pa.int8())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise InputError(f"{what} must be a number, but came as {kind}")
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _days(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Days as integers: a date or timestamp is its number of days since 1970-01-01."""
+    kind = values.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(values), dtype=np.int64), np.ones(len(values), dtype=bool)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        values = _parse_days(values.cast(pa.string()))
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        values = values.cast(pa.timestamp("us", tz=kind.tz if pa.types.is_timestamp(kind) else None))
+        values = pc.floor_temporal(values, unit="day").cast(pa.date32(), safe=False).cast(pa.int32())
+    elif not pa.types.is_integer(kind):
+        whole = _number(values, what)
+        assert whole is not None  # noqa: S101
+        bad = ~(whole == np.floor(whole))
+        return np.where(bad, 0, whole).astype(np.int64), bad
+    missing = _null(values)
+    return values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), missing
+
+
+def _parse_days(texts: pa.Array) -> pa.Array:
+    """Text days: whole numbers, ISO dates, or anything that begins with an ISO date."""
+    number = pc.if_else(pc.match_substring_regex(texts, r"^[+-]?\d{1,18}$"), texts, None).cast(pa.int64())
+    date = pc.if_else(pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d"), pc.utf8_slice_codeunits(texts, 0, 10), None)
+    parsed = pc.strptime(date, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32()).cast(pa.int32())
+    return pc.coalesce(number, parsed.cast(pa.int64()))

@@ -1,0 +1,62 @@
+"""The columns of a log: names, which form a log is in, and how foreign names map to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Literal
+
+from counterrank.errors import InputError
+
+Form = Literal["list", "long"]
+
+LIST_COLUMNS = ("query", "items", "clicks", "reward", "day", "propensity", "impressions")
+LONG_COLUMNS = ("impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions")
+KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
+
+
+def parse_columns(text: str | None) -> dict[str, str]:
+    """`query=q,items=shown` as a mapping from our names to the log's."""
+    mapping: dict[str, str] = {}
+    for part in filter(None, (text or "").split(",")):
+        ours, equals, theirs = part.partition("=")
+        if not equals or not theirs:
+            raise InputError(f"--columns got {part!r}: expected OURS=THEIRS pairs, e.g. query=q,items=shown")
+        mapping[ours.strip()] = theirs.strip()
+    return check_columns(mapping)
+
+
+def check_columns(mapping: Mapping[str, str]) -> dict[str, str]:
+    for ours in mapping:
+        if ours not in KNOWN_COLUMNS:
+            raise InputError(f"columns maps unknown name {ours!r}: ours are {', '.join(KNOWN_COLUMNS)}")
+    return dict(mapping)
+
+
+def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tuple[Form, dict[str, str]]:
+    """The form of a log with these columns, and where each of our columns is found in it."""
+    came = list(present)
+    for theirs in mapping.values():
+        if theirs not in came:
+            raise _missing(name, theirs, came)
+    found = {c: mapping.get(c, c) for c in KNOWN_COLUMNS if mapping.get(c, c) in came}
+    form: Form = "long" if "item" in found and "items" not in found else "list"
+    wanted = LONG_COLUMNS if form == "long" else LIST_COLUMNS
+    required = ("query", "impression", "position", "item") if form == "long" else ("query", "items")
+    for column in required:
+        if column not in found:
+            raise _missing(name, column, came)
+    click = "click" if form == "long" else "clicks"
+    if click not in found and "reward" not in found:
+        raise _missing(name, click, came, " (or 'reward')")
+    return form, {c: found[c] for c in wanted if c in found}
+
+
+def _missing(name: str, column: str, came: list[str], extra: str = "") -> InputError:
+    near = get_close_matches(column, came, n=1, cutoff=0.6)
+    hint = f"is it {near[0]!r}? " if near else ""
+    shown = ", ".join(came[:12]) + (", …" if len(came) > 12 else "")
+    return InputError(
+        f"{name}: column {column!r}{extra} is missing: {hint}The file has {shown or 'no columns'}. "
+        f"Name it with --columns {column}=THEIRS"
+    )

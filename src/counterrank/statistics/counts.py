@@ -1,0 +1,117 @@
+"""What one pass over a log counts: per query, per (query, item, position) and per (query, ranking)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes, Ids
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.rankings import RankingGroups, Rankings
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The additive statistics of a log, or of a part of it: `part + part` is the whole.
+
+    Impressions are counted with their multiplicity. The reward of an impression is its page-level reward, or the
+    weighted sum of its clicks down to position K.
+    """
+
+    pairs: Pairs
+    impressions: Codes  # (Q,)
+    reward: NDArray[np.float64]  # (Q,) Σ reward
+    reward2: NDArray[np.float64]  # (Q,) Σ reward²
+    shown: Codes  # (P, K) impressions that show the pair's item at the position
+    clicked: Codes  # (P, K) of these, clicked
+    rankings: RankingGroups | None
+    log_impressions: int  # of the whole log, also of queries that were not asked for
+    whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
+
+    @property
+    def total(self) -> int:
+        """Impressions counted."""
+        return int(self.impressions.sum())
+
+    def extended(self, queries: Codes, items: pa.Array) -> Counts:
+        """The same counts with pairs added for items (as text) that the log never shows."""
+        old = self.pairs
+        fresh = items.unique()
+        fresh = fresh.filter(pa.array(old.item_ids.codes(fresh) < 0))
+        item_ids = replace(old.item_ids, texts=pa.concat_arrays([old.item_ids.texts, fresh]))
+        pairs = Pairs.build(
+            old.query_ids,
+            item_ids,
+            np.concatenate([old.queries, queries]),
+            np.concatenate([old.items, item_ids.codes(items)]),
+            old.lengths,
+            old.positions,
+        )
+        rows = pairs.find(old.queries, old.items)
+        rankings = self.rankings.moved(rows) if self.rankings is not None else None
+        return replace(
+            self,
+            pairs=pairs,
+            shown=_scattered(self.shown, rows, len(pairs)),
+            clicked=_scattered(self.clicked, rows, len(pairs)),
+            rankings=rankings,
+        )
+
+    def __add__(self, other: Counts) -> Counts:
+        a, b = self.pairs, other.pairs
+        query_ids, item_ids = _union(a.query_ids, b.query_ids), _union(a.item_ids, b.item_ids)
+        queries = [query_ids.codes(side.query_ids.texts) for side in (a, b)]
+        items = [item_ids.codes(side.item_ids.texts) for side in (a, b)]
+        of_query = [queries[i][side.queries] for i, side in enumerate((a, b))]
+        of_item = [items[i][side.items] for i, side in enumerate((a, b))]
+        positions = max(a.positions, b.positions)
+        lengths = np.zeros(len(query_ids), dtype=np.int64)
+        for codes, side in zip(queries, (a, b), strict=True):
+            lengths[codes] = np.maximum(lengths[codes], side.lengths)
+        pairs = Pairs.build(query_ids, item_ids, np.concatenate(of_query), np.concatenate(of_item), lengths, positions)
+        shown = np.zeros((len(pairs), positions), dtype=np.int64)
+        clicked = np.zeros_like(shown)
+        totals = [np.zeros(len(query_ids)) for _ in range(3)]
+        moved = []
+        for i, side in enumerate((self, other)):
+            rows = pairs.find(of_query[i], of_item[i])
+            shown[rows, : side.pairs.positions] += side.shown
+            clicked[rows, : side.pairs.positions] += side.clicked
+            for total, part in zip(totals, (side.impressions, side.reward, side.reward2), strict=True):
+                total[queries[i]] += part
+            if side.rankings is not None:
+                groups = sum_chunks(side.rankings)
+                moved.append(groups.moved(rows, queries[i], positions))
+        return Counts(
+            pairs,
+            totals[0].astype(np.int64),
+            totals[1],
+            totals[2],
+            shown,
+            clicked,
+            moved[0] + moved[1] if len(moved) == 2 else None,
+            self.log_impressions + other.log_impressions,
+        )
+
+
+def sum_chunks(groups: RankingGroups) -> Rankings:
+    """All groups in memory."""
+    chunks = iter(groups.chunks())
+    total = next(chunks)
+    for chunk in chunks:
+        total = total + chunk
+    return total
+
+
+def _scattered(table: Codes, rows: Codes, size: int) -> Codes:
+    out = np.zeros((size, table.shape[1]), dtype=table.dtype)
+    out[rows] = table
+    return out
+
+
+def _union(a: Ids, b: Ids) -> Ids:
+    new = b.texts.filter(pa.array(a.codes(b.texts) < 0))
+    return Ids(pa.concat_arrays([a.texts, new]), a.integer and b.integer)

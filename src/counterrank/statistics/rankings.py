@@ -1,0 +1,87 @@
+"""Counts per (query, ranking): what the list estimators need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """Groups of impressions that show one ranking (cut to K) for one query, with one propensity where rows have it.
+
+    `rows` holds the ranking as rows of the run's `Pairs`, -1 beyond its end.
+    """
+
+    queries: Codes  # (G,)
+    rows: Codes  # (G, K)
+    impressions: NDArray[np.float64]  # (G,)
+    reward: NDArray[np.float64]  # (G,) Σ reward
+    reward2: NDArray[np.float64]  # (G,) Σ reward²
+    propensity: NDArray[np.float64] | None = None  # (G,)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def chunks(self) -> Iterator[Rankings]:
+        """All groups, a part at a time: here one part. Groups that live on disk come in many."""
+        yield self
+
+    @property
+    def lengths(self) -> Codes:
+        return (self.rows >= 0).sum(axis=1)
+
+    def moved(self, pair_rows: Codes, queries: Codes | None = None, positions: int | None = None) -> Rankings:
+        """The same groups where pair p is now row pair_rows[p], and query q is now queries[q]."""
+        rows = np.where(self.rows >= 0, pair_rows[self.rows], -1)
+        if positions is not None and positions > rows.shape[1]:
+            rows = np.pad(rows, ((0, 0), (0, positions - rows.shape[1])), constant_values=-1)
+        return replace(self, rows=rows, queries=self.queries if queries is None else queries[self.queries])
+
+    def __add__(self, other: Rankings) -> Rankings:
+        propensity = None
+        if self.propensity is not None and other.propensity is not None:
+            propensity = np.concatenate([self.propensity, other.propensity])
+        both = Rankings(
+            np.concatenate([self.queries, other.queries]),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.impressions, other.impressions]),
+            np.concatenate([self.reward, other.reward]),
+            np.concatenate([self.reward2, other.reward2]),
+            propensity,
+        )
+        return both.merged()
+
+    def merged(self) -> Rankings:
+        """One group per (query, ranking, propensity)."""
+        if len(self) == 0:
+            return self
+        columns = [self.rows[:, k] for k in range(self.rows.shape[1])][::-1] + [self.queries]
+        if self.propensity is not None:
+            columns.insert(0, self.propensity.view(np.int64))
+        order = np.lexsort(columns)
+        sorted_columns = np.stack([c[order] for c in columns], axis=1)
+        starts = np.flatnonzero(np.r_[True, (sorted_columns[1:] != sorted_columns[:-1]).any(axis=1)])
+        first = order[starts]
+        return Rankings(
+            self.queries[first],
+            self.rows[first],
+            np.add.reduceat(self.impressions[order], starts),
+            np.add.reduceat(self.reward[order], starts),
+            np.add.reduceat(self.reward2[order], starts),
+            self.propensity[first] if self.propensity is not None else None,
+        )
+
+
+class RankingGroups(Protocol):
+    """Groups of rankings, in memory or on disk."""
+
+    def chunks(self) -> Iterator[Rankings]: ...
+
+    def moved(self, pair_rows: Codes) -> RankingGroups: ...
