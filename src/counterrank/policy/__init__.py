@@ -1,0 +1,33 @@
+"""What a policy is, and its kinds."""
+
+from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.policy.logged import Logged, LoggedShares
+from counterrank.policy.mixture import Mixture
+from counterrank.policy.plackett_luce import PlackettLuce
+from counterrank.policy.read import read_policy
+from counterrank.policy.scores import Scores
+from counterrank.policy.table import Table
+from counterrank.policy.uniform import Uniform
+
+POLICIES: dict[str, type[Policy]] = {
+    "table": Table,
+    "scores": Scores,
+    "plackett_luce": PlackettLuce,
+    "uniform": Uniform,
+    "mixture": Mixture,
+    "logged": Logged,
+}
+
+__all__ = [
+    "POLICIES",
+    "BoundPolicy",
+    "Logged",
+    "LoggedShares",
+    "Mixture",
+    "PlackettLuce",
+    "Policy",
+    "Scores",
+    "Table",
+    "Uniform",
+    "read_policy",
+]

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterrank.ids import Codes
+from counterrank.errors import InputError
+from counterrank.ids import Codes, Ids, as_text
 from counterrank.statistics.pairs import Pairs, Table
+
+Id = str | int
+_ONE = np.zeros(1, dtype=np.int64)  # the only query of a one-query run
 
 
 class BoundPolicy(ABC):
-    """A policy on the pairs of one run, cut to each query's ranking length: arrays in, arrays out."""
+    """A policy on the pairs of one run, cut to each query's ranking length: arrays in, arrays out.
+
+    Of a query that the policy does not have, all marginals and probabilities are 0, and there is nothing to sample.
+    """
 
     pairs: Pairs
 
@@ -29,9 +38,17 @@ class BoundPolicy(ABC):
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         """(G, K): a ranking for each query, as rows of `pairs`, -1 beyond the ranking's end."""
 
+    def best(self, queries: Codes) -> Codes:
+        """(G, K): the most likely ranking of each query, as rows of `pairs`, -1 beyond the ranking's end."""
+        raise InputError(f"{type(self).__name__} cannot name its most likely ranking: sample it instead")
+
 
 class Policy(ABC):
-    """A distribution over rankings for each query it has."""
+    """A distribution over rankings for each query it has.
+
+    `queries`, `items` and `bind` serve whole runs. The other methods look at one query at a time; they take ids as
+    text or integers and give them as text. A `length` cuts every ranking to its first items.
+    """
 
     @abstractmethod
     def queries(self) -> pa.Array | None:
@@ -44,3 +61,70 @@ class Policy(ABC):
     @abstractmethod
     def bind(self, pairs: Pairs) -> BoundPolicy:
         """This policy on the pairs of a run. `pairs` holds every item that the policy names for a query of the run."""
+
+    def rank(self, query: Id, length: int | None = None) -> list[str]:
+        """The query's most likely ranking; ties go to the items that come first as text."""
+        bound = self._alone(query, length)
+        return _names(bound, bound.best(_ONE))
+
+    def marginals(self, query: Id, length: int | None = None) -> dict[str, NDArray[np.float64]]:
+        """For each item, the chance of each position."""
+        bound = self._alone(query, length)
+        shown = bound.marginals()
+        used = np.flatnonzero(shown.any(axis=0))
+        stop = int(used[-1]) + 1 if len(used) else 0
+        return dict(zip(bound.pairs.item_ids.texts.to_pylist(), shown[:, :stop], strict=True))
+
+    def probability(self, query: Id, ranking: Sequence[Id], length: int | None = None) -> float:
+        """The chance that exactly these items are shown, in this order."""
+        bound = self._alone(query, length)
+        rows = bound.pairs.item_ids.codes(pa.array([id_text(item) for item in ranking], pa.string()))
+        if len(rows) > bound.pairs.positions or (rows < 0).any():
+            return 0.0
+        padded = np.full((1, bound.pairs.positions), -1, dtype=np.int64)
+        padded[0, : len(rows)] = rows
+        return float(bound.probability(_ONE, padded)[0])
+
+    def sample(self, query: Id, rng: np.random.Generator, length: int | None = None) -> list[str]:
+        """One ranking, drawn at random."""
+        bound = self._alone(query, length)
+        return _names(bound, bound.sample(_ONE, rng))
+
+    def _alone(self, query: Id, length: int | None) -> BoundPolicy:
+        """This policy on one query and the items it names for it, in text order."""
+        text = id_text(query)
+        if length is not None and length < 1:
+            raise InputError(f"length is {length}, but a ranking has at least one item: give 1 or more")
+        known = self.queries()
+        if known is not None and pc.index(known, pa.scalar(text, known.type)).as_py() < 0:
+            raise InputError(f"the policy has no query {text!r}: ask for one of its {len(known)} queries")
+        queries, items = self.items()
+        names = sorted(set(items.filter(pc.equal(queries, text)).to_pylist()))
+        if not names:
+            raise InputError(f"{self!r} names no items for query {text!r}: give it candidates, or bind it to a log")
+        size = len(names)
+        cut = size if length is None else min(length, size)
+        ids, codes = Ids(pa.array(names, pa.string())), np.arange(size)
+        return self.bind(
+            Pairs.build(Ids(pa.array([text])), ids, np.zeros(size, np.int64), codes, np.array([cut]), positions=cut)
+        )
+
+
+def id_text(value: Id) -> str:
+    """One id as text: 7 and "7" are the same id."""
+    text = as_text(pa.array([value]))[0].as_py()
+    if text is None:
+        raise InputError(f"an id is missing (it came as {value!r}): ids are text or integers")
+    return str(text)
+
+
+def missing_query(pairs: Pairs, queries: Codes) -> InputError:
+    """The error for drawing rankings of queries that the policy does not have."""
+    text = pairs.query_ids.texts[int(queries[0])].as_py()
+    return InputError(f"the policy has no ranking for query {text!r}: sample only queries that it has")
+
+
+def _names(bound: BoundPolicy, rankings: Codes) -> list[str]:
+    rows = rankings[0][rankings[0] >= 0]
+    names: list[str] = bound.pairs.item_ids.texts.take(pa.array(bound.pairs.items[rows])).to_pylist()
+    return names

@@ -1,0 +1,151 @@
+"""Kernels of the exponential race behind Plackett–Luce: exact ranking probabilities and position marginals.
+
+Item a arrives at time T_a ~ Exp(λ_a); the order of arrival is a Plackett–Luce ranking, and
+
+    P(a at k) = ∫ λ_a t exp(-λ_a t) · P(exactly k-1 others arrived by t) ds,   t = e^s.
+
+The trapezoid rule in s, with step h. Given the whole ranking, the k-th arrival time is a sum of k independent
+exponentials whatever the rates; so the integrand is a mixture of the densities of log(E_1/R_1 + ... + E_k/R_k), with
+total weight P(a at k). Turning the path of integration by θ bounds the Fourier transform of each such density at
+ω by exp(-θω) cos(θ)^-k, for every rates; the best θ = atan(ω/k) gives
+
+    |relative error| ≤ 2 Σ_j B(jω),   B(ω) = exp(-ω atan(ω/k)) (1 + ω²/k²)^(k/2),   ω = 2π/h,
+
+and h is the largest step with 2 B(ω) ≤ 1e-15. Position 1 is a softmax. What is cut off is below 1e-17 each: times
+before any second arrival, times after K arrivals, items that surely have (x > 45) or have not arrived. Counts of
+arrivals come by prefix and suffix convolutions, sums and products of nonnegative numbers only, so nothing cancels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from counterrank.policy._ordered import is_ranking
+
+_SURE = np.log(45.0)  # log(λt) beyond which the item has arrived: 45·exp(-45) = 1e-18
+_EARLY = -41.4  # log(λt) below which it has not: exp(-41.4) = 1e-18
+_FIRST = -20.5  # log(Λt) below which two have not: exp(-41)/2 < 1e-18
+_TAIL = 1e-17
+
+
+def steps(positions: int) -> NDArray[np.float64]:
+    """The trapezoid step for each number of positions 0..positions: by bisection on 2 B(2π/h) = 1e-15."""
+    k = np.maximum(np.arange(positions + 1), 1).astype(np.float64)
+    low, high = np.ones(len(k)), 1000 + 20 * k
+    for _ in range(60):
+        omega = (low + high) / 2
+        small = -omega * np.arctan(omega / k) + k / 2 * np.log1p((omega / k) ** 2) <= np.log(0.5e-15)
+        low, high = np.where(small, low, omega), np.where(small, omega, high)
+    return np.asarray(2 * np.pi / high, dtype=np.float64)
+
+
+@njit(cache=True, nogil=True)
+def marginals(starts: Any, rows: Any, logs: Any, shown: Any, step: Any, out: Any) -> None:  # pragma: no cover
+    """Fills out (P, K). `logs` are log rates by query, descending."""
+    for q in range(len(shown)):
+        low, high = starts[q], starts[q + 1]
+        if shown[q] == 0:
+            continue
+        race = _race(logs[low:high], shown[q], step[shown[q]])
+        for a in range(high - low):
+            for k in range(shown[q]):
+                out[rows[low + a], k] = race[a, k]
+
+
+@njit(cache=True, nogil=True)
+def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
+    size = len(logs)
+    out = np.zeros((size, places))
+    weight = np.exp(logs - logs[0])
+    out[:, 0] = weight / weight.sum()
+    if places == 1:
+        return out
+    x, gone, left = np.empty(size), np.empty(size), np.empty(size)
+    before = np.empty((size + 1, places))
+    after, others = np.empty(places), np.empty(places)
+    sure = late = 0  # items :sure have arrived, items late: have not
+    node = int(np.floor((_FIRST - logs[0] - np.log(weight.sum())) / step))
+    while True:
+        node += 1
+        s = node * step
+        while sure < size and logs[sure] + s > _SURE:
+            sure += 1
+        while late < size and logs[late] + s > _EARLY:
+            late += 1
+        if sure >= places or sure == size:
+            break
+        if sure == late:  # nothing happens until the next item's time comes
+            node = max(node, int(np.floor((_EARLY - logs[late]) / step)))
+            continue
+        rate = 0.0
+        for a in range(sure, late):
+            x[a] = np.exp(logs[a] + s)
+            gone[a] = -np.expm1(-x[a])
+            left[a] = np.exp(-x[a])
+            rate += x[a]
+        room = places - sure
+        width, bound = 1, rate  # P(n or more arrive) ≤ rate^n / n!
+        while width < room and bound > 1e-18:
+            width += 1
+            bound *= rate / width
+        before[sure, :width] = 0.0
+        before[sure, 0] = 1.0
+        for a in range(sure, late):
+            before[a + 1, 0] = before[a, 0] * left[a]
+            for n in range(1, width):
+                before[a + 1, n] = before[a, n] * left[a] + before[a, n - 1] * gone[a]
+        if width == room and before[late, :width].sum() < _TAIL:
+            break
+        after[:width] = 0.0
+        after[0] = 1.0
+        for a in range(late - 1, sure - 1, -1):
+            density = step * x[a] * left[a]
+            others[:width] = 0.0
+            for i in range(width):
+                share = before[a, i] * density
+                for n in range(i, width):
+                    others[n] += share * after[n - i]
+            for n in range(width):
+                if sure + n > 0:
+                    out[a, sure + n] += others[n]
+            for n in range(width - 1, 0, -1):
+                after[n] = after[n] * left[a] + after[n - 1] * gone[a]
+            after[0] *= left[a]
+        for a in range(late, size):  # far from arriving, yet its small chance is kept in proportion
+            density = step * np.exp(logs[a] + s)
+            for n in range(width):
+                if sure + n > 0:
+                    out[a, sure + n] += density * before[late, n]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def probability(
+    starts: Any, shown: Any, place: Any, logs: Any, queries: Any, rankings: Any, out: Any
+) -> None:  # pragma: no cover
+    """Fills out (G,): Π exp(l_k) / Σ of what is not yet shown, summed from the end, relative to its largest term."""
+    stamp = np.full(len(logs), -1, dtype=np.int64)
+    for g in range(len(queries)):
+        q = queries[g]
+        if not is_ranking(starts[q], starts[q + 1], shown[q], rankings[g], place, stamp, g):
+            continue
+        top, total = -np.inf, 0.0
+        for at in range(starts[q], starts[q + 1]):
+            if stamp[at] != g:
+                if total == 0.0:
+                    top = logs[at]
+                total += np.exp(logs[at] - top)
+        chance = 1.0
+        for k in range(shown[q] - 1, -1, -1):
+            value = logs[place[rankings[g, k]]]
+            if value > top:
+                total = total * np.exp(top - value) + 1.0
+                top = value
+            else:
+                total += np.exp(value - top)
+            chance *= np.exp(value - top) / total
+        out[g] = chance

@@ -1,0 +1,70 @@
+"""A bound policy given as weighted rankings: what a table and the log's own shares come down to."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+from counterrank.policy.base import BoundPolicy, missing_query
+from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import Table as PairTable
+
+
+class WeightedRankings(BoundPolicy):
+    """Rankings with their probabilities; equal rankings of a query add up, those of probability 0 drop out.
+
+    rankings is (G, K) rows of `pairs`, -1 beyond the end. A ranking is known by its 64-bit key.
+    """
+
+    def __init__(self, pairs: Pairs, queries: Codes, rankings: Codes, probabilities: NDArray[np.float64]) -> None:
+        self.pairs = pairs
+        keys = _keys(queries, rankings)
+        order = np.lexsort((keys, queries))
+        order = order[probabilities[order] > 0]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = keys[order][1:] != keys[order][:-1]
+        heads = np.flatnonzero(new)
+        first = order[heads]  # lexsort is stable: the earliest of equal rankings
+        self._probabilities = np.add.reduceat(probabilities[order], heads) if len(heads) else np.empty(0)
+        self._queries, self._rankings, self._rows = queries[first], rankings[first], first
+        self._starts = np.searchsorted(self._queries, np.arange(len(pairs.query_ids) + 1))
+        self._by_key = np.argsort(keys[first])
+        self._keys = keys[first][self._by_key]
+
+    def marginals(self) -> PairTable:
+        ranking, position = np.nonzero(self._rankings >= 0)
+        cells = self._rankings[ranking, position] * self.pairs.positions + position
+        size = len(self.pairs) * self.pairs.positions
+        sums = np.bincount(cells, self._probabilities[ranking], size).astype(np.float64)
+        return sums.reshape(len(self.pairs), self.pairs.positions)
+
+    def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
+        if len(self._keys) == 0:
+            return np.zeros(len(queries))
+        keys = _keys(queries, rankings)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[at] == keys, self._probabilities[self._by_key[at]], 0.0)
+
+    def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
+        first, stop = self._range(queries)
+        upto = np.concatenate([[0.0], np.cumsum(self._probabilities)])
+        aim = upto[first] + rng.random(len(queries)) * (upto[stop] - upto[first])
+        drawn = np.searchsorted(upto[1:], aim, side="right")
+        return np.asarray(self._rankings[np.clip(drawn, first, stop - 1)])  # rounding may step over an edge
+
+    def best(self, queries: Codes) -> Codes:
+        first, _ = self._range(queries)
+        order = np.lexsort((self._rows, -self._probabilities, self._queries))  # equal ones: as they came
+        return np.asarray(self._rankings[order[first]])
+
+    def _range(self, queries: Codes) -> tuple[Codes, Codes]:
+        first, stop = self._starts[queries], self._starts[queries + 1]
+        if (first == stop).any():
+            raise missing_query(self.pairs, queries[first == stop])
+        return first, stop
+
+
+def _keys(queries: Codes, rankings: Codes) -> NDArray[np.uint64]:
+    return ranking_keys(queries, rankings, (rankings >= 0).sum(axis=1))

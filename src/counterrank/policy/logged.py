@@ -1,0 +1,89 @@
+"""The logging policy as the log shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.ids import Codes
+from counterrank.policy._weighted import WeightedRankings
+from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import Table as PairTable
+
+
+class Logged(Policy):
+    """Stands for the logging policy, as shares in the log; the word `logging` means it wherever a policy is asked for.
+
+    It holds no data: a run turns it into `LoggedShares` with the log's counts.
+
+    >>> Logged()
+    Logged()
+    """
+
+    def queries(self) -> None:
+        return None
+
+    def items(self) -> tuple[pa.Array, pa.Array]:
+        return pa.array([], pa.string()), pa.array([], pa.string())
+
+    def bind(self, pairs: Pairs) -> BoundPolicy:
+        raise InputError(
+            "the logging policy is known from a log only: evaluate it with one, or count the log into LoggedShares"
+        )
+
+    def __repr__(self) -> str:
+        return "Logged()"
+
+
+class LoggedShares(BoundPolicy):
+    """P(item at k) = impressions of the query with the item at k / impressions of the query; rankings likewise.
+
+    Assumption: the logging policy did not change within the log. Shares estimate its probabilities: consistent, but
+    a ranking seen once gets 1/n, so weights made of shares are biased towards what was logged (li2018, section 5).
+    Over the items of a query a position sums to less than 1 where some of its lists were shorter.
+
+    shown: (P, K) impressions per pair and position; per_query: (Q,) impressions. Rankings, optional: for each group
+    of identical impressions its query, its ranking (rows of `pairs`, -1 beyond the end) and its count.
+
+    >>> from counterrank.ids import Ids
+    >>> two = np.arange(2)
+    >>> pairs = Pairs.build(Ids(pa.array(["q"])), Ids(pa.array(["a", "b"])), 0 * two, two, np.array([1]), positions=1)
+    >>> LoggedShares(pairs, shown=np.array([[3], [1]]), per_query=np.array([4])).marginals().tolist()
+    [[0.75], [0.25]]
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        shown: NDArray[np.int64] | NDArray[np.float64],
+        per_query: NDArray[np.int64] | NDArray[np.float64],
+        queries: Codes | None = None,
+        rankings: Codes | None = None,
+        counts: NDArray[np.int64] | NDArray[np.float64] | None = None,
+    ) -> None:
+        self.pairs = pairs
+        self._shown, self._per_query = shown, np.maximum(per_query, 1).astype(np.float64)
+        self._groups: WeightedRankings | None = None
+        if queries is not None and rankings is not None and counts is not None:
+            self._groups = WeightedRankings(pairs, queries, rankings, counts / self._per_query[queries])
+
+    def marginals(self) -> PairTable:
+        return np.asarray(self._shown / self._per_query[self.pairs.queries][:, None], dtype=np.float64)
+
+    def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
+        return self._rankings().probability(queries, rankings)
+
+    def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
+        return self._rankings().sample(queries, rng)
+
+    def best(self, queries: Codes) -> Codes:
+        """The most logged ranking."""
+        return self._rankings().best(queries)
+
+    def _rankings(self) -> WeightedRankings:
+        if self._groups is None:
+            raise InputError("the log's rankings were not counted: give LoggedShares queries, rankings and counts")
+        return self._groups

@@ -1,0 +1,91 @@
+"""Two policies, one of them drawn for each ranking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.ids import Codes
+from counterrank.policy.base import BoundPolicy, Policy, missing_query
+from counterrank.policy.uniform import Uniform
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import Table as PairTable
+
+
+class Mixture(Policy):
+    """(1 - share) · base + share · other, on the queries that both have; other is `Uniform()` unless given.
+
+    Assumption: which of the two ranks is drawn anew for each impression. With a uniform other it is κ-uniform mixing,
+    which bounds every importance weight from above (swaminathan2017, section 3, where share is κ).
+
+    >>> from counterrank.policy.table import Table
+    >>> policy = Mixture(Table(["q"], [["a", "b"]]), share=0.5)
+    >>> policy.probability("q", ["a", "b"]), policy.probability("q", ["b", "a"])
+    (0.75, 0.25)
+    """
+
+    def __init__(self, base: Policy, share: float, other: Policy | None = None) -> None:
+        if not 0 <= share <= 1:  # also refuses NaN
+            raise InputError(f"the share of a mixture is {share}: give a number from 0 to 1")
+        self.base, self.share, self.other = base, float(share), Uniform() if other is None else other
+
+    def queries(self) -> pa.Array | None:
+        mine, others = self.base.queries(), self.other.queries()
+        if mine is None or others is None:
+            return others if mine is None else mine
+        return mine.filter(pc.is_in(mine, value_set=others))
+
+    def items(self) -> tuple[pa.Array, pa.Array]:
+        (queries, items), (more_queries, more_items) = self.base.items(), self.other.items()
+        return pa.concat_arrays([queries, more_queries]), pa.concat_arrays([items, more_items])
+
+    def bind(self, pairs: Pairs) -> BoundMixture:
+        known = self.queries()
+        has = np.ones(len(pairs.query_ids), dtype=bool)
+        if known is not None:
+            has = pc.is_in(pairs.query_ids.texts, value_set=known).to_numpy(zero_copy_only=False)
+        return BoundMixture(self.base.bind(pairs), self.share, self.other.bind(pairs), has)
+
+    def __repr__(self) -> str:
+        return f"Mixture({self.base!r}, share={self.share:g}, other={self.other!r})"
+
+
+class BoundMixture(BoundPolicy):
+    """Two bound policies and the share of the second; `has` says of which queries (all, unless given)."""
+
+    def __init__(
+        self, base: BoundPolicy, share: float, other: BoundPolicy, has: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.pairs = base.pairs
+        self.base, self.share, self.other = base, share, other
+        self._has = np.ones(len(self.pairs.query_ids), dtype=bool) if has is None else has
+
+    def marginals(self) -> PairTable:
+        mixed = (1 - self.share) * self.base.marginals() + self.share * self.other.marginals()
+        return np.asarray(mixed * self._has[self.pairs.queries][:, None])
+
+    def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
+        base, other = (part.probability(queries, rankings) for part in (self.base, self.other))
+        return np.asarray(((1 - self.share) * base + self.share * other) * self._has[queries])
+
+    def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
+        self._check(queries)
+        other = rng.random(len(queries)) < self.share
+        out = np.empty((len(queries), self.pairs.positions), dtype=np.int64)
+        out[~other] = self.base.sample(queries[~other], rng)
+        out[other] = self.other.sample(queries[other], rng)
+        return out
+
+    def best(self, queries: Codes) -> Codes:
+        """The likelier, under the mixture, of the two parts' most likely rankings."""
+        self._check(queries)
+        base, other = self.base.best(queries), self.other.best(queries)
+        wins = self.probability(queries, other) > self.probability(queries, base)
+        return np.where(wins[:, None], other, base)
+
+    def _check(self, queries: Codes) -> None:
+        if not self._has[queries].all():
+            raise missing_query(self.pairs, queries[~self._has[queries]])

@@ -1,0 +1,93 @@
+"""A policy from a file, a data frame or a dict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from counterrank.errors import InputError
+from counterrank.policy._files import Source, open_source
+from counterrank.policy.base import Policy
+from counterrank.policy.logged import Logged
+from counterrank.policy.plackett_luce import PlackettLuce
+from counterrank.policy.scores import Scores
+from counterrank.policy.table import Table
+
+COLUMNS = ("query", "items", "probability", "item", "score")
+FORMS = "a policy has query, items and maybe probability, or query, item, score"
+
+
+def read_policy(source: Any, *, columns: Mapping[str, str] | None = None, temperature: float = 0.0) -> Policy:
+    """A policy from rankings (query, items, probability) or scores (query, item, score), told from the columns.
+
+    source: a path (Parquet, CSV, JSON Lines, gzipped CSV or JSON Lines, a folder or glob of them,
+    `file.duckdb:table`), a pandas, Polars, Arrow or Ibis table, {query: [items]}, {query: {item: score}}, a policy,
+    or the word "logging". columns: their names where they differ, as {"items": "shown"}. temperature, for scores:
+    0 sorts, a positive one is Plackett–Luce.
+
+    >>> read_policy({7: ["b", "a"]}).rank("7")
+    ['b', 'a']
+    >>> read_policy({"q": {"a": 1.0, "b": 2.0}}, temperature=0.5)
+    PlackettLuce(Scores(2 items of 1 queries), temperature=0.5)
+    """
+    if not (math.isfinite(temperature) and temperature >= 0):
+        raise InputError(f"the temperature is {temperature}: give 0 to sort by score, or a positive number")
+    policy = _plain(source, columns)
+    if temperature == 0:
+        return policy
+    if isinstance(policy, Scores):
+        return PlackettLuce(policy, temperature)
+    raise InputError(f"temperature {temperature:g} applies to scores only, but {policy!r} came: leave temperature out")
+
+
+def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
+    if isinstance(source, Policy):
+        return source
+    if isinstance(source, str) and source == "logging":
+        return Logged()
+    if isinstance(source, Mapping):
+        return _from_dict(source)
+    opened = open_source(source)
+    names = _named(opened, columns or {})
+    if names["items"] in opened.names:
+        probability = names["probability"]
+        table = opened.read({names["query"]}, {names["items"]}, {probability})
+        given = table[probability] if probability in table.column_names else None
+        return Table(table[names["query"]], table[names["items"]], given)
+    table = opened.read({names["query"], names["item"]}, numbers={names["score"]})
+    return Scores(table[names["query"]], table[names["item"]], table[names["score"]])
+
+
+def _named(source: Source, columns: Mapping[str, str]) -> dict[str, str]:
+    """The source's name of each of our columns, with all that one form needs."""
+    for ours, theirs in columns.items():
+        if ours not in COLUMNS:
+            raise InputError(f"columns names {ours!r}, which no policy has: choose from {', '.join(COLUMNS)}")
+        if theirs not in source.names:
+            raise InputError(f"{source.label} has no column {theirs!r} (for {ours}): it has {', '.join(source.names)}")
+    names = {ours: columns.get(ours, ours) for ours in COLUMNS}
+    came = source.names
+    if names["items"] in came and (names["item"] in came or names["score"] in came):
+        raise InputError(f"{source.label} has columns of both forms ({', '.join(came)}): {FORMS}")
+    needed = ("query", "items") if names["items"] in came else ("query", "item", "score")
+    absent = [names[ours] for ours in needed if names[ours] not in came]
+    if absent:
+        raise InputError(f"{source.label} lacks column {absent[0]!r}; it has {', '.join(came)}: {FORMS}")
+    return names
+
+
+def _from_dict(source: Mapping[Any, Any]) -> Policy:
+    if not source:
+        raise InputError("the policy given as a dict is empty: give {query: [items]} or {query: {item: score}}")
+    kinds = {
+        "scores" if isinstance(of, Mapping) else "list" if isinstance(of, list | tuple) else "?"
+        for of in source.values()
+    }
+    if kinds == {"scores"}:
+        return Scores.from_dict(source)
+    if kinds == {"list"}:
+        return Table.from_dict(source)
+    raise InputError(
+        "a policy given as a dict is {query: [items]} or {query: {item: score}}: give one of these for all queries"
+    )

@@ -1,0 +1,137 @@
+"""A policy that sorts items by score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.ids import Codes
+from counterrank.policy._coded import Coded, locate, reject_repeats
+from counterrank.policy._ordered import OrderedCandidates, is_ranking
+from counterrank.policy.base import Id, Policy
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import Table as PairTable
+
+
+class Scores(Policy):
+    """Items sorted by score, highest first; ties are uniform over all orders that respect the scores.
+
+    Assumption: the ranking depends on the scores alone. A tied block of B items at positions s..s+B-1 gives each of
+    them 1/B at each of these positions, so that they share the mean of the block's position weights (genspec2021,
+    eq. 2 and below). P(ranking) = Π 1/(tied items not yet placed), and 0 for an order against the scores.
+
+    >>> policy = Scores(["q", "q", "q"], ["a", "b", "c"], [1.0, 2.0, 1.0])
+    >>> policy.rank("q")
+    ['b', 'a', 'c']
+    >>> policy.marginals("q")["c"].tolist()
+    [0.0, 0.5, 0.5]
+    >>> policy.probability("q", ["b", "c", "a"])
+    0.5
+    """
+
+    def __init__(self, queries: Any, items: Any, scores: Any) -> None:
+        self._queries, self._items = Coded.of(queries, "query"), Coded.of(items, "item")
+        array = scores if isinstance(scores, pa.Array | pa.ChunkedArray) else pa.array(scores)
+        self._scores = np.asarray(pc.fill_null(array.cast(pa.float64()), np.nan).to_numpy(), dtype=np.float64)
+        if len(self._queries) == 0:
+            raise InputError("the scores have no rows: give at least one (query, item, score) row")
+        if not len(self._queries) == len(self._items) == len(self._scores):
+            raise InputError(
+                f"{len(self._queries)} queries, {len(self._items)} items and {len(self._scores)} scores came: "
+                "give as many of each"
+            )
+        bad = np.flatnonzero(~np.isfinite(self._scores))
+        if len(bad):
+            row = int(bad[0])
+            raise InputError(
+                f"query {self._queries.name(row)!r}, item {self._items.name(row)!r} has score {self._scores[row]}: "
+                "give a finite number, or leave the row out"
+            )
+        reject_repeats(self._queries, self._items, "score")
+
+    @classmethod
+    def from_dict(cls, scores: Mapping[Id, Mapping[Id, float]]) -> Scores:
+        """From {query: {item: score}}.
+
+        >>> Scores.from_dict({7: {"a": 1, 3: 2.5}}).rank(7)
+        ['3', 'a']
+        """
+        return cls(
+            [query for query, of in scores.items() for _ in of],
+            [item for of in scores.values() for item in of],
+            [float(score) for of in scores.values() for score in of.values()],
+        )
+
+    def queries(self) -> pa.Array:
+        return self._queries.texts
+
+    def items(self) -> tuple[pa.Array, pa.Array]:
+        every = np.arange(len(self._scores))
+        return self._queries.take(every), self._items.take(every)
+
+    def candidates(self, pairs: Pairs) -> tuple[Codes, NDArray[np.float64]]:
+        """The scored rows of `pairs`, and their scores."""
+        kept, rows = locate(pairs, self._queries, self._items)
+        return rows, self._scores[kept]
+
+    def bind(self, pairs: Pairs) -> BoundScores:
+        return BoundScores(pairs, *self.candidates(pairs))
+
+    def __repr__(self) -> str:
+        return f"Scores({len(self._scores)} items of {len(self._queries.texts)} queries)"
+
+
+class BoundScores(OrderedCandidates):
+    """Candidates by descending score, equal ones in every order alike."""
+
+    def __init__(self, pairs: Pairs, rows: Codes, worth: NDArray[np.float64]) -> None:
+        super().__init__(pairs, rows, worth)
+        new = np.ones(len(self.rows), dtype=bool)
+        new[1:] = (self.worth[1:] != self.worth[:-1]) | (self.queries[1:] != self.queries[:-1])
+        heads = np.flatnonzero(new)
+        block = np.cumsum(new) - 1
+        start = self.starts[self.queries]
+        self._low: Codes = heads[block] - start if len(heads) else heads  # positions low..high-1 belong to the block
+        self._high: Codes = np.append(heads[1:], len(self.rows))[block] - start if len(heads) else heads
+
+    def marginals(self) -> PairTable:
+        position = np.arange(self.pairs.positions)
+        stop = np.minimum(self._high, self.shown[self.queries])
+        within = (self._low[:, None] <= position) & (position < stop[:, None])
+        out = np.zeros((len(self.pairs), self.pairs.positions))
+        out[self.rows] = within / (self._high - self._low)[:, None]
+        return out
+
+    def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
+        out = np.zeros(len(queries))
+        _probability(self.starts, self.shown, self.place, self._low, self._high, queries, rankings, out)
+        return out
+
+    def arrivals(self, candidates: Codes, rng: np.random.Generator) -> NDArray[np.float64]:
+        return self._low[candidates] + rng.random(len(candidates))
+
+
+@njit(cache=True, nogil=True)
+def _probability(
+    starts: Any, shown: Any, place: Any, low: Any, high: Any, queries: Any, rankings: Any, out: Any
+) -> None:  # pragma: no cover
+    stamp = np.full(len(low), -1, dtype=np.int64)
+    for g in range(len(queries)):
+        q = queries[g]
+        if not is_ranking(starts[q], starts[q + 1], shown[q], rankings[g], place, stamp, g):
+            continue
+        chance = 1.0
+        for k in range(shown[q]):
+            at = place[rankings[g, k]]
+            if low[at] <= k < high[at]:
+                chance /= high[at] - k
+            else:
+                chance = 0.0
+        out[g] = chance
