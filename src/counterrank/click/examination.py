@@ -38,8 +38,8 @@ def fit_examination(
     Assumes the position-based model: a click at k has chance a_p · e_k, with one curve e for all pairs. Maximises
     Σ clicked · log(a_p e_k) + (shown − clicked) · log(1 − a_p e_k) over a, e in [0, 1], then divides e by e_1. In
     log a, log e this is concave, so expectation–maximisation climbs to the one top, but slowly: here each attraction is
-    solved for exactly and the curve jumps by Newton steps inside the box; where a jump does not raise the likelihood,
-    the step of expectation–maximisation for the curve is taken in its place, which never lowers it.
+    solved for exactly and the curve jumps by Newton steps inside the box, shortened until the likelihood rises; failing
+    that, the step of expectation–maximisation for the curve is taken in its place, which never lowers it.
 
     Biased where the model is wrong (for instance cascading users), and says nothing on positions that no clicked pair
     ties to position 1: those keep the ratio of their click-through rates, and `linked` is False.

@@ -1,0 +1,128 @@
+"""`counterrank simulate`: a log from a made-up world, with the policies and the truth to judge by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from counterrank.click import CLICK_MODELS
+from counterrank.errors import InputError
+from counterrank.simulate.export import write_policy
+from counterrank.simulate.files import check_suffix
+from counterrank.simulate.log import write_log
+from counterrank.simulate.truth import Truth, truth
+from counterrank.simulate.world import World, make_world
+
+
+def simulate(
+    out: Path = typer.Option(..., help="The log: .parquet, .csv or .jsonl (the last two also .gz)."),
+    impressions: int = typer.Option(100_000, help="Rows of the log."),
+    queries: int = typer.Option(100, help="Different queries."),
+    items: int = typer.Option(20, help="Items per query."),
+    k: int = typer.Option(10, help="Positions of a ranking."),
+    users: str = typer.Option("pbm", help=f"How users click: {', '.join(CLICK_MODELS)}."),
+    days: int = typer.Option(7, help="Days, of equally many impressions."),
+    drift: float = typer.Option(0.0, help="How much each day's logging scores differ (standard deviation)."),
+    drift_share: float = typer.Option(1.0, help="Share of the queries that drift touches each day."),
+    zipf: float = typer.Option(1.0, help="Frequency of the r-th query ∝ 1/r^zipf; 0: all alike."),
+    eta: float = typer.Option(1.0, help="Examination 1/k^eta of pbm users."),
+    noise: float = typer.Option(1.0, help="Noise of the logging scores."),
+    temperature: float = typer.Option(1.0, help="Temperature of the logging policy."),
+    uniform_share: float = typer.Option(0.0, help="Share of impressions with a uniform ranking."),
+    seed: int = typer.Option(0, help="The same seed gives the same files."),
+    logging_out: Path | None = typer.Option(None, help="Scores of the logging policy (read with --temperature 1)."),
+    better_out: Path | None = typer.Option(None, help="Scores of a better policy: true attraction."),
+    worse_out: Path | None = typer.Option(None, help="Scores of a worse policy: true attraction reversed."),
+    truth_out: Path | None = typer.Option(None, help="JSON file with the true values of the three policies."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on stdout."),
+) -> None:
+    """Make a click log from a made-up world whose truth is known."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}: give 0 or more")
+    for path in (out, logging_out, better_out, worse_out):
+        if path is not None:
+            check_suffix(path)
+    world = make_world(
+        queries=queries,
+        items=items,
+        k=k,
+        users=users,
+        seed=seed,
+        zipf=zipf,
+        eta=eta,
+        noise=noise,
+        temperature=temperature,
+        uniform_share=uniform_share,
+    )
+    written = {"log": str(out)}
+    choices = {"logging": (logging_out, world.logging_scores), "better": (better_out, world.better)}
+    for name, (path, policy) in {**choices, "worse": (worse_out, world.worse)}.items():
+        if path is not None:
+            write_policy(policy(), path)
+            written[name] = str(path)
+    clicks = write_log(world, out, impressions, seed + 1, days=days, drift=drift, drift_share=drift_share)
+    truths = _truths(world)
+    if truth_out is not None:
+        written["truth"] = str(truth_out)
+        try:
+            truth_out.write_text(json.dumps(truths, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {str(truth_out)!r}: {error}; check the folder") from error
+    result = {
+        "impressions": impressions,
+        "queries": queries,
+        "positions": k,
+        "users": users,
+        "days": days,
+        "drift": drift,
+        "seed": seed,
+        "clicks": clicks,
+        "mean": clicks / impressions,
+        "truth": truths,
+        "written": written,
+    }
+    if as_json:
+        typer.echo(json.dumps(result))
+    else:
+        _print(result, truths, written)
+
+
+def _truths(world: World) -> dict[str, dict[str, dict[str, float | bool]]]:
+    """Clicks and DCG of the three policies; drift is left out of the logging policy's."""
+    samples = int(np.clip(2_000_000 // len(world.frequencies), 50, 1000))
+    dcg = 1 / np.log2(1 + np.arange(1, world.pairs.positions + 1))
+    policies = {"logging": world.logging_policy(), "better": world.better(), "worse": world.worse()}
+    return {
+        name: {
+            metric: _fields(truth(world, policy, weights, samples=samples))
+            for metric, weights in {"clicks": None, "dcg": dcg}.items()
+        }
+        for name, policy in policies.items()
+    }
+
+
+def _fields(found: Truth) -> dict[str, float | bool]:
+    return {"value": found.value, "stderr": found.stderr, "exact": found.exact}
+
+
+def _print(
+    result: dict[str, object], truths: dict[str, dict[str, dict[str, float | bool]]], written: dict[str, str]
+) -> None:
+    console = Console()
+    console.print(
+        f"{result['impressions']:,} impressions of {result['queries']:,} queries, {result['users']} users, "
+        f"{result['mean']:.4f} clicks each"
+    )
+    table = Table("policy", "true clicks", "true DCG", "file")
+    for name, values in truths.items():
+        numbers = [f"{v['value']:.4f}" + (f" ± {v['stderr']:.4f}" if v["stderr"] else "") for v in values.values()]
+        table.add_row(name, *numbers, written.get(name, "–"))
+    console.print(table)
+    for what in ("log", "truth"):
+        if what in written:
+            console.print(f"{what}: {written[what]}", soft_wrap=True, highlight=False)
