@@ -66,7 +66,7 @@ def test_finds_the_curve_of_plain_em(pairs: int, positions: int, mean: float) ->
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_feasible_move_raises_the_likelihood_of_sparse_logs(seed: int) -> None:
-    """Plain EM can round onto an edge (1.0 is a fixed point) and stay below the top: check the top itself."""
+    """Plain EM can stall in rounding beside the edge at 1, below the top: check the top itself."""
     n, c = counts(seed, 400, 1 / np.arange(1, 9) ** 0.7, 0.4)
     fit = fit_examination(n, c)
     a, e = unscaled(fit)
