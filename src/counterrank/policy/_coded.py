@@ -51,8 +51,28 @@ class Coded:
 def id_array(values: Any) -> Any:
     """Python sequences as Arrow, where numbers and texts may be mixed; Arrow and NumPy as they are."""
     if isinstance(values, Sequence) and any(isinstance(value, str) for value in values):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+        return pa.array([_text(value) for value in values], pa.string())
     return values
+
+
+def list_array(rankings: Any) -> pa.Array:
+    """Rankings as one Arrow list array; Python lists may mix numbers and texts."""
+    if not isinstance(rankings, pa.Array | pa.ChunkedArray):
+        lists = [None if ranking is None else list(ranking) for ranking in rankings]
+        if any(isinstance(value, str) for ranking in lists for value in ranking or ()):
+            lists = [None if ranking is None else [_text(value) for value in ranking] for ranking in lists]
+        rankings = pa.array(lists)
+    array = rankings.combine_chunks() if isinstance(rankings, pa.ChunkedArray) else rankings
+    kind = array.type
+    if pa.types.is_null(kind):
+        return array.cast(pa.list_(pa.string()))
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        raise InputError(f"items came as {kind}, but each ranking is a list of ids: give a list column")
+    return array
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def distinct(queries: Coded, items: Coded) -> Codes:

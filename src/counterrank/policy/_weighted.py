@@ -15,20 +15,29 @@ from counterrank.statistics.pairs import Table as PairTable
 class WeightedRankings(BoundPolicy):
     """Rankings with their probabilities; equal rankings of a query add up, those of probability 0 drop out.
 
-    rankings is (G, K) rows of `pairs`, -1 beyond the end. A ranking is known by its 64-bit key.
+    rankings is (G, K) rows of `pairs`, -1 beyond the end; weights are probabilities, or counts with `totals` (Q,) to
+    divide by. A ranking is known by its 64-bit key.
     """
 
-    def __init__(self, pairs: Pairs, queries: Codes, rankings: Codes, probabilities: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        queries: Codes,
+        rankings: Codes,
+        weights: NDArray[np.float64],
+        totals: NDArray[np.float64] | None = None,
+    ) -> None:
         self.pairs = pairs
         keys = _keys(queries, rankings)
         order = np.lexsort((keys, queries))
-        order = order[probabilities[order] > 0]
+        order = order[weights[order] > 0]
         new = np.ones(len(order), dtype=bool)
         new[1:] = keys[order][1:] != keys[order][:-1]
         heads = np.flatnonzero(new)
         first = order[heads]  # lexsort is stable: the earliest of equal rankings
-        self._probabilities = np.add.reduceat(probabilities[order], heads) if len(heads) else np.empty(0)
+        summed = np.add.reduceat(weights[order], heads) if len(heads) else np.empty(0)
         self._queries, self._rankings, self._rows = queries[first], rankings[first], first
+        self._probabilities = summed if totals is None else summed / totals[self._queries]
         self._starts = np.searchsorted(self._queries, np.arange(len(pairs.query_ids) + 1))
         self._by_key = np.argsort(keys[first])
         self._keys = keys[first][self._by_key]
@@ -46,6 +55,9 @@ class WeightedRankings(BoundPolicy):
         keys = _keys(queries, rankings)
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._probabilities[self._by_key[at]], 0.0)
+
+    def support(self) -> tuple[Codes, Codes, NDArray[np.float64]]:
+        return self._queries, self._rankings, self._probabilities
 
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         first, stop = self._range(queries)

@@ -38,6 +38,10 @@ class BoundPolicy(ABC):
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         """(G, K): a ranking for each query, as rows of `pairs`, -1 beyond the ranking's end."""
 
+    def support(self) -> tuple[Codes, Codes, NDArray[np.float64]] | None:
+        """All its rankings, where they can be listed: queries (G,), rankings (G, K) and probabilities (G,)."""
+        return None
+
     def best(self, queries: Codes) -> Codes:
         """(G, K): the most likely ranking of each query, as rows of `pairs`, -1 beyond the ranking's end."""
         raise InputError(f"{type(self).__name__} cannot name its most likely ranking: sample it instead")
@@ -53,6 +57,12 @@ class Policy(ABC):
     @abstractmethod
     def queries(self) -> pa.Array | None:
         """The queries it has rankings for, as text; None where it answers every query."""
+
+    ranks_all = False  # whether it ranks every item of a query that the run knows, also those it does not name
+
+    def rankings(self) -> tuple[pa.Array, pa.Array] | None:
+        """All rankings it can show, uncut, as queries and lists of items; None where they are too many to list."""
+        return None
 
     @abstractmethod
     def items(self) -> tuple[pa.Array, pa.Array]:

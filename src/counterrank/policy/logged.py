@@ -68,7 +68,7 @@ class LoggedShares(BoundPolicy):
         self._shown, self._per_query = shown, np.maximum(per_query, 1).astype(np.float64)
         self._groups: WeightedRankings | None = None
         if queries is not None and rankings is not None and counts is not None:
-            self._groups = WeightedRankings(pairs, queries, rankings, counts / self._per_query[queries])
+            self._groups = WeightedRankings(pairs, queries, rankings, counts.astype(np.float64), self._per_query)
 
     def marginals(self) -> PairTable:
         return np.asarray(self._shown / self._per_query[self.pairs.queries][:, None], dtype=np.float64)

@@ -32,6 +32,10 @@ class Mixture(Policy):
             raise InputError(f"the share of a mixture is {share}: give a number from 0 to 1")
         self.base, self.share, self.other = base, float(share), Uniform() if other is None else other
 
+    @property
+    def ranks_all(self) -> bool:  # type: ignore[override]
+        return self.base.ranks_all or self.other.ranks_all
+
     def queries(self) -> pa.Array | None:
         mine, others = self.base.queries(), self.other.queries()
         if mine is None or others is None:

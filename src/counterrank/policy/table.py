@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
-from counterrank.policy._coded import Coded, distinct, id_array, locate
+from counterrank.policy._coded import Coded, distinct, list_array, locate
 from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import Id, Policy
 from counterrank.statistics.pairs import Pairs
@@ -40,7 +40,7 @@ class Table(Policy):
         self._queries = Coded.of(queries, "query")
         if len(self._queries) == 0:
             raise InputError("the policy table has no rows: give at least one (query, items) row")
-        lists = _list_array(items)
+        lists = list_array(items)
         if len(lists) != len(self._queries):
             raise InputError(
                 f"{len(self._queries)} queries but {len(lists)} rankings came: give one ranking per query row"
@@ -70,6 +70,11 @@ class Table(Policy):
         queries = Coded(self._queries.texts, np.repeat(self._queries.codes, self._sizes))
         rows = distinct(queries, self._items)
         return queries.take(rows), self._items.take(rows)
+
+    def rankings(self) -> tuple[pa.Array, pa.Array]:
+        offsets = pa.array(self._offsets, pa.int32())
+        items = self._items.take(np.arange(len(self._items)))
+        return self._queries.take(np.arange(len(self._queries))), pa.ListArray.from_arrays(offsets, items)
 
     def bind(self, pairs: Pairs) -> WeightedRankings:
         query = pairs.query_ids.codes(self._queries.texts)[self._queries.codes]
@@ -127,19 +132,3 @@ class Table(Policy):
                 "divide them by their sum, or give one ranking per query"
             )
         return values
-
-
-def _list_array(items: Any) -> pa.Array:
-    """Rankings as one Arrow list array; from Python, ids of mixed kinds become text."""
-    if not isinstance(items, pa.Array | pa.ChunkedArray):
-        rankings = [None if ranking is None else id_array(list(ranking)) for ranking in items]
-        texts = any(isinstance(ranking, pa.Array) for ranking in rankings)
-        rankings = [[None if v is None else str(v) for v in r] if texts and r is not None else r for r in rankings]
-        items = pa.array(rankings, pa.list_(pa.string())) if texts else pa.array(rankings)
-    array = items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
-    kind = array.type
-    if pa.types.is_null(kind):
-        return array.cast(pa.list_(pa.string()))
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        raise InputError(f"items came as {kind}, but each ranking is a list of ids: give a list column")
-    return array

@@ -50,6 +50,10 @@ class Uniform(Policy):
         once = distinct(*both)
         self._pairs = Coded(both[0].texts, both[0].codes[once]), Coded(both[1].texts, both[1].codes[once])
 
+    @property
+    def ranks_all(self) -> bool:  # type: ignore[override]
+        return self._pairs is None
+
     def queries(self) -> pa.Array | None:
         return None if self._pairs is None else self._pairs[0].texts
 
