@@ -64,7 +64,17 @@ def check_scores(policy: Any) -> None:
     assert policy.rank(7) == ["2020-01-01"]
 
 
-FILES = ["p.parquet", "p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.ndjson", "odd '[1]* name.csv", "odd [a]'.jsonl"]
+FILES = [
+    "p.parquet",
+    "p.csv",
+    "p.csv.gz",
+    "p.jsonl",
+    "p.jsonl.gz",
+    "p.ndjson",
+    "p.json",
+    "odd '[1]* name.csv",
+    "odd [a]'.jsonl",
+]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -215,3 +225,8 @@ def test_read_table_reads_what_is_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", {"query": [7], "n": [3], "more": [{"a": 1}]})
     found = read_table(path, ids={"query", "absent"}, numbers={"n"})
     assert found.to_pylist() == [{"query": "7", "n": 3.0}]
+
+
+def test_a_json_file_may_be_one_array(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(json.dumps(rows(TABLE), indent=1))
+    check_table(read_policy(tmp_path / "p.json"))

@@ -23,6 +23,8 @@ FORMATS = {
     ".pq": "parquet",
     ".csv": "csv",
     ".csv.gz": "csv",
+    ".json": "json",
+    ".json.gz": "json",
     ".jsonl": "json",
     ".jsonl.gz": "json",
     ".ndjson": "json",
@@ -126,11 +128,9 @@ def _open_path(path: str) -> Source:
                 _check_parquet(file)
             return Source(path, connection.read_parquet(names, union_by_name=True))
         if kinds == {"json"}:
-            columns = connection.read_json(
-                names, format="newline_delimited", union_by_name=True, sample_size=-1
-            ).columns
+            columns = connection.read_json(names, format="auto", union_by_name=True, sample_size=-1).columns
             text = dict.fromkeys(columns, "VARCHAR")
-            return Source(path, connection.read_json(names, format="newline_delimited", columns=text))
+            return Source(path, connection.read_json(names, format="auto", columns=text))
         header = dict.fromkeys(_csv_header(path, files), "VARCHAR")
         return Source(
             path,

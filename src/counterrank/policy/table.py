@@ -49,8 +49,14 @@ class Table(Policy):
         if not self._sizes.all():
             row = int(np.flatnonzero(self._sizes == 0)[0])
             raise InputError(f"query {self._queries.name(row)!r} has an empty ranking (row {row + 1}): list its items")
-        self._items = Coded.of(lists.flatten(), "item of a ranking")
         self._offsets = np.concatenate([[0], np.cumsum(self._sizes)])
+        flat = lists.flatten()
+        if flat.null_count:
+            row = int(np.searchsorted(self._offsets, pc.index(pc.is_null(flat), True).as_py(), side="right")) - 1
+            raise InputError(
+                f"query {self._queries.name(row)!r} ranks an item that is null (row {row + 1}): leave it out"
+            )
+        self._items = Coded.of(flat, "item")
         self._reject_repeats()
         self._probabilities = self._checked(probabilities)
 
