@@ -41,9 +41,9 @@ class Logged(Policy):
 class LoggedShares(BoundPolicy):
     """P(item at k) = impressions of the query with the item at k / impressions of the query; rankings likewise.
 
-    Assumption: the logging policy did not change within the log. Shares estimate its probabilities: consistent, but
-    a ranking seen once gets 1/n, so weights made of shares are biased towards what was logged (li2018, section 5).
-    Over the items of a query a position sums to less than 1 where some of its lists were shorter.
+    Assumption: the logging policy did not change within the log. Shares estimate its probabilities consistently, but
+    what was never logged gets 0: values lean towards what was (li2018, section 6.1, takes these shares as π̂). Over the
+    items of a query a position sums to less than 1 where some of its lists were shorter.
 
     shown: (P, K) impressions per pair and position; per_query: (Q,) impressions. Rankings, optional: for each group
     of identical impressions its query, its ranking (rows of `pairs`, -1 beyond the end) and its count.

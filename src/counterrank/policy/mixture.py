@@ -19,7 +19,7 @@ class Mixture(Policy):
     """(1 - share) · base + share · other, on the queries that both have; other is `Uniform()` unless given.
 
     Assumption: which of the two ranks is drawn anew for each impression. With a uniform other it is κ-uniform mixing,
-    which bounds every importance weight from above (swaminathan2017, section 3, where share is κ).
+    which bounds every importance weight from above (swaminathan2017, definition 1 and below, where share is κ).
 
     >>> from counterrank.policy.table import Table
     >>> policy = Mixture(Table(["q"], [["a", "b"]]), share=0.5)

@@ -26,7 +26,7 @@ class PlackettLuce(Policy):
     item at a position is an integral over the arrival times of an exponential race, taken by the trapezoid rule: not
     sampled, with an absolute error below 1e-12 for any number of items (bound and proof idea in `_race.py`; 1e-14 is
     typical). As the temperature grows the policy becomes uniform, as it falls to 0 it becomes `Scores`.
-    Reference: Plackett (1975), The analysis of permutations; the logging policy of swaminathan2017's experiments.
+    Reference: Plackett (1975), The analysis of permutations; swaminathan2017, section 4, logs by it.
 
     >>> policy = PlackettLuce({"q": {"a": math.log(2), "b": 0.0}}, temperature=1)
     >>> round(policy.probability("q", ["b", "a"]), 12)

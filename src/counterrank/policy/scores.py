@@ -25,7 +25,7 @@ class Scores(Policy):
 
     Assumption: the ranking depends on the scores alone. A tied block of B items at positions s..s+B-1 gives each of
     them 1/B at each of these positions, so that they share the mean of the block's position weights (genspec2021,
-    eq. 2 and below). P(ranking) = Π 1/(tied items not yet placed), and 0 for an order against the scores.
+    eqs. 13 and 14). P(ranking) = Π 1/(tied items not yet placed), and 0 for an order against the scores.
 
     >>> policy = Scores(["q", "q", "q"], ["a", "b", "c"], [1.0, 2.0, 1.0])
     >>> policy.rank("q")

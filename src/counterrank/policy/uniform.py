@@ -20,7 +20,7 @@ class Uniform(Policy):
     """Uniform over all rankings of a query's m candidates, of length L = min(the query's length, m).
 
     Assumption: every order is as likely as every other. P(ranking) = (m-L)!/m!, P(item at k) = 1/m: the logging under
-    which the pseudoinverse estimator has a closed form (swaminathan2017, section 3). Candidates are the rows
+    which the pseudoinverse estimator has a closed form (swaminathan2017, example 7). Candidates are the rows
     (query, item) of a table, a file or a dict of lists; with none given, all items of the query in the run.
 
     >>> policy = Uniform({"q": ["a", "b", "c"]})
