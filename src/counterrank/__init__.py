@@ -1,3 +1,16 @@
-"""counterrank: is the new ranking better, and is it safe to ship?"""
+"""counterrank: is the new ranking better, and is it safe to ship?
+
+>>> import counterrank as cr
+>>> log = cr.read_log({"query": ["q", "q"], "items": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]})
+>>> cr.evaluate(log, {"q": ["a", "b"]}).value("item")
+1.0
+"""
+
+from counterrank import policy
+from counterrank.errors import InputError
+from counterrank.evaluate import Evaluation, evaluate
+from counterrank.log import Log, read_log
+from counterrank.policy import read_policy
 
 __version__ = "0.1.0"
+__all__ = ["Evaluation", "InputError", "Log", "evaluate", "policy", "read_log", "read_policy"]

@@ -46,16 +46,16 @@ class EmbeddedPass:
     """One log, counted once; `moments` weighs it a second time."""
 
     def __init__(self, log: Log, plan: Plan, engine: Embedded) -> None:
-        if plan.metric not in {"clicks": log.columns & {"clicks"} and "clicks", "reward": "reward"}.values():
-            raise InputError(f"{log.name}: the log has no {plan.metric}")
+        if plan.metric not in log.columns:
+            raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
         self.log, self.plan, self.engine = log, plan, engine
         kinds = log.kinds()
         self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
         self.items = Vocabulary(kinds.integer_items, kinds.native_items)
         self.top = plan.top or UNCUT
-        self.size = np.zeros(3, dtype=np.int64)
+        self.size = np.zeros(4, dtype=np.int64)
         self.pairs = PairTable(1)
-        self.groups = GroupTable(1, engine.group_room)
+        self.groups = GroupTable(1, engine.group_room if not plan.ranking_clicks else UNCUT, plan.ranking_clicks)
         self.spill: Spill | None = None
         self.per_query = np.zeros((1024, 4))
         self.asked = len(self.queries.add(plan.queries)) if plan.queries is not None else None
@@ -130,7 +130,7 @@ class EmbeddedPass:
                 plan.metric == "reward", rows.impressions, propensity, plan.by_propensity, theta, self.top,
                 plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.pairs.tally,
                 self.items.slots, fresh, self.per_query, wanted, self.wanted, self.groups.slots, self.groups.query,
-                self.groups.rows, self.groups.sums, self.groups.propensity, coded,
+                self.groups.rows, self.groups.sums, self.groups.propensity, self.groups.clicks, coded,
             )  # fmt: skip
             self._keep_items(rows, fresh[items : int(self.size[kernels.ITEMS])])
             if done >= len(rows):
@@ -207,6 +207,7 @@ class EmbeddedPass:
             clicked,
             self._rankings(rows, positions),
             self.log_impressions,
+            int(sizes[kernels.LONGEST]),
             whole,
         )
 
@@ -231,6 +232,7 @@ class EmbeddedPass:
             table.sums[:used, 1],
             table.sums[:used, 2],
             table.propensity[:used] if self.plan.by_propensity else None,
+            table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
         )
         return groups.moved(rows, self.new_query, positions)
 

@@ -68,14 +68,15 @@ def find_pair(query, key, slots, mask):
 
 
 # what the numbers in `size` count
-PAIRS, ITEMS, GROUPS = 0, 1, 2
+PAIRS, ITEMS, GROUPS, LONGEST = 0, 1, 2, 3
 
 
 @njit(cache=True, nogil=True)
 def count_rows(
     start, query_codes, covered, offsets, item_keys, clicks, has_clicks, reward, has_reward, impressions, propensity,
     by_propensity, theta, top, register_all, size, pair_slots, pair_query, pair_item, tally, item_slots, fresh_items,
-    per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums, group_propensity, coded,
+    per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums, group_propensity, group_clicks,
+    coded,
 ):  # fmt: skip
     """Count rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for."""
     pair_mask = np.uint64(len(pair_slots) // 3 - 1)
@@ -135,6 +136,7 @@ def count_rows(
         if not covered[q]:
             coded[r, 0] = -1
             continue
+        size[LONGEST] = max(size[LONGEST], length)
         if groups_wanted == 0:
             continue
         if groups_wanted == 1:
@@ -158,11 +160,15 @@ def count_rows(
             group_query[g] = q
             group_propensity[g] = propensity[r] if by_propensity else 0.0
             group_sums[g, :] = 0.0
+            group_clicks[g : g + 1, :] = 0
             for k in range(group_rows.shape[1]):
                 group_rows[g, k] = coded[r, k] >> 1 if k < cut else -1
         group_sums[g, 0] += m
         group_sums[g, 1] += m * value
         group_sums[g, 2] += m * value * value
+        if len(group_clicks) > 0:
+            for k in range(cut):
+                group_clicks[g, k] += m * (coded[r, k] & 1)
     return len(query_codes)
 
 

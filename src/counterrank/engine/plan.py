@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -35,6 +35,7 @@ class Plan:
     top: int | None = None
     rankings: Literal["none", "all"] | WantedRankings = "none"
     by_propensity: bool = False
+    ranking_clicks: bool = False  # also count the clicks of each ranking by position
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
 
@@ -44,8 +45,8 @@ class Coefficients:
     """The second pass: r = Σₖ scale[e,k]·weight[e,p,k]·click − offset[e,p,k] for each estimator e."""
 
     pairs: Pairs
-    weight: NDArray[np.float64]  # (E, P, K)
-    offset: NDArray[np.float64]  # (E, P, K)
+    weight: Sequence[NDArray[np.float64]]  # E times (P, K)
+    offset: Sequence[NDArray[np.float64]]  # E times (P, K)
     scale: NDArray[np.float64]  # (E, K)
 
 

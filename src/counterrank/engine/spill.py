@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -77,12 +77,17 @@ class SpilledRankings:
     spill: Spill
     pair_rows: Codes
     queries: Codes = field(repr=False)
+    by_propensity: bool = True
 
     def chunks(self) -> Iterator[Rankings]:
         for chunk in self.spill.read():
-            yield chunk.moved(self.pair_rows, self.queries)
+            moved = chunk.moved(self.pair_rows, self.queries)
+            yield moved if self.by_propensity else moved.without_propensity()
+
+    def without_propensity(self) -> SpilledRankings:
+        return replace(self, by_propensity=False)
 
     def moved(self, pair_rows: Codes) -> SpilledRankings:
         known = self.pair_rows >= 0
         rows = np.where(known, pair_rows[np.where(known, self.pair_rows, 0)], -1)
-        return SpilledRankings(self.spill, rows, self.queries)
+        return replace(self, pair_rows=rows)

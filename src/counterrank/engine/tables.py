@@ -89,9 +89,10 @@ class PairTable:
 class GroupTable:
     """(query, ranking) → group, with its sums; emptied into a spill when it is full."""
 
-    def __init__(self, positions: int, room: int) -> None:
+    def __init__(self, positions: int, room: int, with_clicks: bool) -> None:
         self.room = room
         self.positions = positions
+        self.with_clicks = with_clicks
         self.clear()
 
     def clear(self) -> None:
@@ -103,15 +104,17 @@ class GroupTable:
         self.rows = np.full((size, self.positions), -1, dtype=np.int32)
         self.sums = np.zeros((size, 3))
         self.propensity = np.zeros(size)
+        self.clicks = np.zeros((size if self.with_clicks else 0, self.positions), dtype=np.int64)
 
     def grow(self, used: int) -> bool:
         """Double the room; False where the limit is reached and the groups must go elsewhere."""
         if len(self.query) * 2 > self.room:
             return False
-        old = self.slots, self.query, self.rows, self.sums, self.propensity
+        old = self.slots, self.query, self.rows, self.sums, self.propensity, self.clicks
         self._allocate(len(self.query) * 2)
         kernels.rehash(old[0], self.slots, 2)
-        for new, was in zip((self.query, self.rows, self.sums, self.propensity), old[1:], strict=True):
+        fresh = self.query, self.rows, self.sums, self.propensity, self.clicks
+        for new, was in zip(fresh, old[1:], strict=True):
             new[:used] = was[:used]
         return True
 
@@ -119,6 +122,7 @@ class GroupTable:
         if positions > self.positions:
             extra = positions - self.positions
             self.rows = np.pad(self.rows, ((0, 0), (0, extra)), constant_values=-1)
+            self.clicks = np.pad(self.clicks, ((0, 0), (0, extra)))
             self.positions = positions
 
 

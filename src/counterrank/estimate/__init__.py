@@ -1,0 +1,21 @@
+"""Estimators of a policy's value, by name."""
+
+from counterrank.estimate.base import Estimate, Estimator, Evidence, Linear
+from counterrank.estimate.ip import ItemPosition
+from counterrank.estimate.item import Item
+from counterrank.estimate.list import List, WeightedList
+from counterrank.estimate.pbm import PositionBased
+from counterrank.estimate.rctr import RankClickThrough
+from counterrank.estimate.wip import WeightedItemPosition
+
+ESTIMATORS: dict[str, Estimator] = {
+    "list": List(),
+    "wlist": WeightedList(),
+    "ip": ItemPosition(),
+    "wip": WeightedItemPosition(),
+    "pbm": PositionBased(),
+    "item": Item(),
+    "rctr": RankClickThrough(),
+}
+
+__all__ = ["ESTIMATORS", "Estimate", "Estimator", "Evidence", "Linear"]

@@ -1,0 +1,7 @@
+"""Kinds of intervals, by name."""
+
+from counterrank.interval.normal import normal
+
+INTERVALS = {"normal": normal}
+
+__all__ = ["INTERVALS", "normal"]

@@ -216,7 +216,7 @@ class TextPart:
     def _csv(self) -> str:
         return (
             f"read_csv({literal(str(self.path))}, all_varchar=true, header=true, delim=',', quote='\"', "
-            "escape='\"', strict_mode=true, max_line_size=67108864)"
+            "escape='\"', strict_mode=true, max_line_size=16777216)"
         )
 
 

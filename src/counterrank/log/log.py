@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.log.files import Part
+from counterrank.log.keys import text_keys
 from counterrank.log.problems import MESSAGES, Problem
 from counterrank.log.rows import Kinds, Rows, read_rows
 from counterrank.log.prefetch import prefetched
@@ -33,6 +36,13 @@ class Log:
     bad_rows: Path | None = None
     table: Any = None  # an Ibis expression, where the log lives in a database of its own
     rejected: int = 0
+    by_day: bool = False
+
+    def daily(self) -> Log:
+        """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
+        if "day" not in self.columns:
+            raise InputError(f"{self.name}: column 'day' is missing: days are needed to test estimators on each in turn")
+        return replace(self, by_day=True)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -46,12 +56,14 @@ class Log:
             queries.append(_integer(types["query"]))
             items.append(_integer(_value_type(types["items"])))
         binary = not any(part.textual for part in self.parts)
-        return Kinds(binary and all(queries), binary and all(items), all(queries), all(items))
+        integer = all(queries) and not self.by_day
+        return Kinds(binary and integer, binary and all(items), integer, all(items))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Checked rows with these columns (`query` and `items` come always)."""
         kinds = self.kinds()
         wanted = [c for c in ("query", "items", *columns) if c in self.columns or c in ("query", "items")]
+        wanted += ["day"] if self.by_day else []
         self.rejected = 0
         reject = self.bad_rows.open("w", encoding="utf-8") if self.bad_rows else None
         seen = 0
@@ -67,7 +79,7 @@ class Log:
                     before += len(batch)
                     seen += len(rows)
                     if len(rows):
-                        yield rows
+                        yield _daily(rows) if self.by_day else rows
         finally:
             if reject:
                 reject.close()
@@ -94,6 +106,23 @@ class Log:
         self.rejected += len(bad)
         rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part)
         return rows
+
+
+SEPARATOR = "\x1f"
+
+
+def _daily(rows: Rows) -> Rows:
+    assert rows.day is not None  # noqa: S101 - asked for above
+    days = pa.array(rows.day).cast(pa.string())
+    names = pc.binary_join_element_wise(rows.query_values, days, SEPARATOR)
+    return replace(rows, query_values=names, query_keys=text_keys(names))
+
+
+def split_day(names: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The query and the day of each name that `daily` made."""
+    texts = names.to_pylist()
+    halves = [text.rpartition(SEPARATOR) for text in texts]
+    return pa.array([h[0] for h in halves], pa.string()), np.array([int(h[2]) for h in halves], dtype=np.int64)
 
 
 def _integer(kind: pa.DataType) -> bool:

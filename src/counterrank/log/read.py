@@ -77,6 +77,8 @@ def as_arrow(source: Any, what: str) -> tuple[pa.Table | None, Any]:
         return source, None
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source]), None
+    if isinstance(source, Mapping):
+        return pa.table(dict(source)), None
     module = type(source).__module__
     if module.startswith("ibis."):
         return None, source

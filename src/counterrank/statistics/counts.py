@@ -29,6 +29,7 @@ class Counts:
     clicked: Codes  # (P, K) of these, clicked
     rankings: RankingGroups | None
     log_impressions: int  # of the whole log, also of queries that were not asked for
+    longest: int  # the longest list, uncut
     whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
 
     @property
@@ -94,6 +95,7 @@ class Counts:
             clicked,
             moved[0] + moved[1] if len(moved) == 2 else None,
             self.log_impressions + other.log_impressions,
+            max(self.longest, other.longest),
         )
 
 

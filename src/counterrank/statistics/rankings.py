@@ -25,6 +25,7 @@ class Rankings:
     reward: NDArray[np.float64]  # (G,) Σ reward
     reward2: NDArray[np.float64]  # (G,) Σ reward²
     propensity: NDArray[np.float64] | None = None  # (G,)
+    clicks: Codes | None = None  # (G, K) clicks by position, where they were asked for
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -40,12 +41,21 @@ class Rankings:
     def moved(self, pair_rows: Codes, queries: Codes | None = None, positions: int | None = None) -> Rankings:
         """The same groups where pair p is now row pair_rows[p], and query q is now queries[q]."""
         rows = np.where(self.rows >= 0, pair_rows[self.rows], -1)
+        clicks = self.clicks
         if positions is not None and positions > rows.shape[1]:
-            rows = np.pad(rows, ((0, 0), (0, positions - rows.shape[1])), constant_values=-1)
-        return replace(self, rows=rows, queries=self.queries if queries is None else queries[self.queries])
+            wider = (0, 0), (0, positions - rows.shape[1])
+            rows = np.pad(rows, wider, constant_values=-1)
+            clicks = np.pad(clicks, wider) if clicks is not None else None
+        return replace(self, rows=rows, clicks=clicks, queries=self.queries if queries is None else queries[self.queries])
+
+    def without_propensity(self) -> Rankings:
+        """Groups by ranking alone."""
+        return replace(self, propensity=None).merged()
 
     def __add__(self, other: Rankings) -> Rankings:
-        propensity = None
+        propensity = clicks = None
+        if self.clicks is not None and other.clicks is not None:
+            clicks = np.concatenate([self.clicks, other.clicks])
         if self.propensity is not None and other.propensity is not None:
             propensity = np.concatenate([self.propensity, other.propensity])
         both = Rankings(
@@ -55,6 +65,7 @@ class Rankings:
             np.concatenate([self.reward, other.reward]),
             np.concatenate([self.reward2, other.reward2]),
             propensity,
+            clicks,
         )
         return both.merged()
 
@@ -76,6 +87,7 @@ class Rankings:
             np.add.reduceat(self.reward[order], starts),
             np.add.reduceat(self.reward2[order], starts),
             self.propensity[first] if self.propensity is not None else None,
+            np.add.reduceat(self.clicks[order], starts, axis=0) if self.clicks is not None else None,
         )
 
 
@@ -85,3 +97,5 @@ class RankingGroups(Protocol):
     def chunks(self) -> Iterator[Rankings]: ...
 
     def moved(self, pair_rows: Codes) -> RankingGroups: ...
+
+    def without_propensity(self) -> RankingGroups: ...

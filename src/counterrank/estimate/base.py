@@ -1,0 +1,129 @@
+"""What an estimator is given, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.policy import BoundPolicy
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.pairs import Table
+
+Vector = NDArray[np.float64]
+ROUNDING = 1e-12  # a weight is clipped where it is above the clip by more than rounding
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The counted log, the two policies on its pairs, and what a click is worth.
+
+    `shares`: marginals of the logging policy are shares in the log, so that weights and clicks come from the same rows;
+    `estimated`: so are the chances of rankings (they may be known, from the log's propensities).
+    `same`: the target is the logging policy, so that every weight is 1.
+    """
+
+    counts: Counts
+    target: BoundPolicy
+    logging: BoundPolicy
+    shown_by_target: Table  # (P, K) h(a, k | q)
+    shown_by_logging: Table  # (P, K) π(a, k | q)
+    weights: Vector  # (K,) θ
+    examination: Vector  # (K,) p
+    positions: int  # K as asked for: --top, which may be longer than any logged list
+    looks_below: tuple[float, float] = (0.0, 0.0)  # Σθ∘p and Σθ of positions that no list reaches
+    clip: float = np.inf
+    shares: bool = True
+    estimated: bool = True
+    same: bool = False
+    by_propensity: bool = False  # rankings carry the chance that the log gives for them
+
+    def per_query(self, table: NDArray[np.float64]) -> Vector:
+        """Σ over the pairs (and positions) of each query, (Q,)."""
+        flat = table.sum(axis=1) if table.ndim == 2 else table
+        return np.bincount(self.counts.pairs.queries, weights=flat, minlength=len(self.counts.impressions))
+
+    def mean(self, per_query: Vector) -> float:
+        """The mean over impressions of something that each query has one of."""
+        return float(per_query @ self.counts.impressions / self.counts.total)
+
+    def ratio(self, target: Vector, logging: Vector, shown: NDArray[np.bool_]) -> tuple[Vector, NDArray[np.bool_]]:
+        """Importance weights clipped, and which of them were."""
+        if self.same:
+            raw = shown.astype(np.float64)
+        else:
+            raw = np.divide(target, logging, out=np.zeros_like(target), where=logging > 0)
+        clipped = raw > self.clip * (1 + ROUNDING)
+        return np.where(clipped, self.clip, raw), clipped
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A policy's value by one estimator. `second_moment` is Σψ², ψ being each impression's influence."""
+
+    value: float | None
+    per_query: Vector  # (Q,) NaN where a query has no value of its own
+    second_moment: float | None
+    effective_sample_size: float | None
+    clipped: float
+    unsupported: float
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """An estimate that is linear in an impression's clicks, waiting for the second pass over the rows.
+
+    The influence of an impression of query q is Σₖ scaleₖ·weightₖ·clickₖ − offsetₖ + constant[q]. `extra` is what Σψ²
+    lacks because rates were estimated from few impressions.
+    """
+
+    value: float | None
+    per_query: Vector
+    weight: Table
+    scale: Vector
+    offset: Table
+    constant: Vector
+    extra: float
+    clipped: float
+    unsupported: float
+    warnings: list[str] = field(default_factory=list)
+
+    def finished(self, moments: NDArray[np.float64], impressions: NDArray[np.int64]) -> Estimate:
+        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query."""
+        r, r2, w, w2 = moments.T
+        second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum()) + self.extra
+        size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
+        return Estimate(
+            self.value,
+            self.per_query,
+            second if self.value is not None else None,
+            size,
+            self.clipped,
+            self.unsupported,
+            self.warnings,
+        )
+
+
+class Estimator(Protocol):
+    """Says what it assumes and turns evidence into a number."""
+
+    name: ClassVar[str]
+    assumption: ClassVar[str]
+    needs_clicks: ClassVar[bool]  # it credits single clicks, so a page-level reward is not enough
+    needs_rankings: ClassVar[bool]  # it weighs whole rankings
+    clips: ClassVar[bool]
+
+    def estimate(self, evidence: Evidence) -> Estimate | Linear: ...
+
+
+def constant(evidence: Evidence, removed: Table, value: float) -> Vector:
+    """What mean removal took from each query's impressions, put back, less the value."""
+    return evidence.per_query(removed * evidence.counts.shown) / evidence.counts.impressions - value
+
+
+def mean_share(part: NDArray[np.float64], whole: NDArray[np.int64]) -> float:
+    total = float(whole.sum())
+    return float(part.sum() / total) if total else 0.0

@@ -1,0 +1,186 @@
+"""List: nothing is assumed; only impressions of the target's own rankings count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.errors import InputError
+from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
+from counterrank.estimate.support import unsupported_rankings
+from counterrank.statistics.rankings import Rankings
+
+
+class List:
+    """V = 1/n Σᵢ rewardᵢ·min(h(Aᵢ|q)/π(Aᵢ|q), M).
+
+    Unbiased wherever the target's rankings were logged and nothing was clipped, whatever users do; its variance grows
+    with the number of rankings. Reference: li2018, section 3.1.
+    """
+
+    name: ClassVar[str] = "list"
+    assumption: ClassVar[str] = "none on clicks: only impressions of the very rankings that the target shows count"
+    needs_clicks: ClassVar[bool] = False
+    needs_rankings: ClassVar[bool] = True
+    clips: ClassVar[bool] = True
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        counts = evidence.counts
+        sums = weigh(evidence)
+        value = float(sums.credit.sum() / counts.total)
+        return Estimate(
+            value,
+            sums.credit / counts.impressions,
+            sums.second_moment(evidence, 0.0, value),
+            sums.effective_sample_size(),
+            sums.clipped / counts.total,
+            sums.unsupported,
+            sums.warnings,
+        )
+
+
+class WeightedList:
+    """V = Σᵢ wᵢ·rewardᵢ / Σᵢ wᵢ, with the weights of `list`.
+
+    Trades a small bias for less variance; what was never logged is taken to be like what was. Undefined where no
+    ranking of the target was logged.
+    """
+
+    name: ClassVar[str] = "wlist"
+    assumption: ClassVar[str] = "none on clicks; what the log never shows is worth what it shows"
+    needs_clicks: ClassVar[bool] = False
+    needs_rankings: ClassVar[bool] = True
+    clips: ClassVar[bool] = True
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        counts = evidence.counts
+        sums = weigh(evidence)
+        mass = float(sums.mass.sum())
+        share = sums.clipped / counts.total
+        per_query = np.divide(sums.credit, sums.mass, out=np.full(len(sums.mass), np.nan), where=sums.mass > 0)
+        if mass == 0:
+            why = ["undefined: the log shows none of the target's rankings"]
+            return Estimate(None, per_query, None, None, share, sums.unsupported, [*sums.warnings, *why])
+        value = float(sums.credit.sum() / mass)
+        second = sums.second_moment(evidence, value, 0.0) / (mass / counts.total) ** 2
+        return Estimate(
+            value, per_query, second, sums.effective_sample_size(), share, sums.unsupported, sums.warnings
+        )
+
+
+@dataclass
+class ListSums:
+    """What the list estimators sum over groups of rankings, per query.
+
+    `free` sums are of groups whose weight moves with the log's own shares, `held` sums of the others: those with a known
+    or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward².
+    """
+
+    credit: Vector  # Σ w·F
+    mass: Vector  # Σ w·n
+    mass2: Vector  # Σ w²·n
+    free_credit: Vector  # Σ w·F
+    free_mass: Vector  # Σ w·n
+    free_within: Vector  # Σ w²·(F2 − F²/n)
+    held: Vector  # (4, Q): Σ w·(F, n) and Σ w²·(n, F, F2) in rows
+    clipped: float
+    unsupported: float
+    warnings: list[str]
+    thin: Vector  # what few impressions a ranking hide of its variance, per query
+
+    def effective_sample_size(self) -> float | None:
+        squares = float(self.mass2.sum())
+        return float(self.mass.sum() ** 2 / squares) if squares > 0 else None
+
+    def second_moment(self, evidence: Evidence, shift: float, value: float) -> float:
+        """Σψ² of w·(reward − shift), less value."""
+        n = evidence.counts.impressions
+        r1f, r1n, r2n, r2f, r2f2 = self.held
+        r = r1f - shift * r1n
+        r2 = self.free_within + r2f2 - 2 * shift * r2f + shift**2 * r2n
+        back = (self.free_credit - shift * self.free_mass) / n - value
+        return float((r2 + 2 * back * r + n * back**2).sum() + self.thin.sum())
+
+
+_CACHE: dict[int, tuple[Evidence, ListSums]] = {}
+
+
+def weigh(evidence: Evidence) -> ListSums:
+    """The sums of this evidence; `list` and `wlist` share them."""
+    kept = _CACHE.get(id(evidence))
+    if kept is None or kept[0] is not evidence:
+        _CACHE.clear()
+        kept = _CACHE[id(evidence)] = evidence, _weigh(evidence)
+    return kept[1]
+
+
+def _weigh(evidence: Evidence) -> ListSums:
+    counts = evidence.counts
+    size = len(counts.impressions)
+    if evidence.same:
+        return _weigh_same(evidence)
+    if counts.rankings is None:
+        raise InputError("the rankings of the log were not counted")
+    total = np.zeros((12, size))
+    clipped = impossible = 0.0
+    pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over rankings that were shown more than once
+    singles = np.zeros(size)
+    for chunk in counts.rankings.chunks():
+        h = evidence.target.probability(chunk.queries, chunk.rows)
+        pi = _logging(evidence, chunk)
+        impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
+        raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
+        over = raw > evidence.clip * (1 + ROUNDING)
+        w = np.where(over, evidence.clip, raw)
+        clipped += float(chunk.impressions[over].sum())
+        n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
+        free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
+        within = np.maximum(f2 - f**2 / n, 0.0)
+        pooled += within.sum(), (n - 1).sum()
+        singles += np.bincount(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
+        thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
+        rows = (
+            w * f, w * n, w**2 * n, free * w * f, free * w * n, free * w**2 * within,
+            ~free * w * f, ~free * w * n, ~free * w**2 * n, ~free * w**2 * f, ~free * w**2 * f2, thin,
+        )  # fmt: skip
+        for row, values in enumerate(rows):
+            total[row] += np.bincount(chunk.queries, values, size)
+    variance = pooled[0] / pooled[1] if pooled[1] > 0 else _variance(evidence)
+    unsupported, warnings = unsupported_rankings(evidence)
+    if impossible:
+        share = impossible / counts.total
+        warnings.append(
+            f"{share:.1%} of the impressions show a ranking that the given logging policy never shows: they count as 0"
+        )
+    return ListSums(
+        *total[:6], total[6:11], clipped, unsupported, warnings, total[11] + singles * variance
+    )
+
+
+def _logging(evidence: Evidence, chunk: Rankings) -> Vector:
+    """The chance of each group's ranking under the logging policy."""
+    if evidence.by_propensity:
+        assert chunk.propensity is not None  # noqa: S101
+        return chunk.propensity
+    if evidence.estimated:
+        return chunk.impressions / evidence.counts.impressions[chunk.queries]
+    return evidence.logging.probability(chunk.queries, chunk.rows)
+
+
+def _weigh_same(evidence: Evidence) -> ListSums:
+    """Every weight is 1, or the clip where that is below 1."""
+    counts = evidence.counts
+    n, f, f2 = counts.impressions.astype(float), counts.reward, counts.reward2
+    w = min(1.0, evidence.clip)
+    zero = np.zeros(len(n))
+    held = np.stack([w * f, w * n, w**2 * n, w**2 * f, w**2 * f2])
+    clipped = float(counts.total) if evidence.clip < 1 - ROUNDING else 0.0
+    return ListSums(w * f, w * n, w**2 * n, zero, zero, zero, held, clipped, 0.0, [], zero)
+
+
+def _variance(evidence: Evidence) -> float:
+    counts = evidence.counts
+    mean = counts.reward.sum() / counts.total
+    return max(float(counts.reward2.sum() / counts.total - mean**2), 0.0)

@@ -1,0 +1,80 @@
+"""How much of what the target shows the logging policy never shows, ranking by ranking."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import perm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from counterrank.ids import Codes
+from counterrank.statistics.hashing import ranking_keys
+
+if TYPE_CHECKING:
+    from counterrank.estimate.base import Evidence
+
+DRAWS = 200  # rankings drawn per query where the mass cannot be summed
+LISTED = 100_000  # rankings that are summed one by one, at most
+
+
+def unsupported_rankings(evidence: Evidence) -> tuple[float, list[str]]:
+    """The target's mass on rankings without logging mass, averaged over impressions, and what to say of it."""
+    counts = evidence.counts
+    size = len(counts.impressions)
+    if evidence.estimated or evidence.by_propensity:
+        assert counts.rankings is not None  # noqa: S101
+        logged = np.zeros(size)
+        for chunk in counts.rankings.chunks():
+            h = evidence.target.probability(chunk.queries, chunk.rows)
+            if chunk.propensity is not None:  # one ranking may have come with several propensities
+                _, first = np.unique(ranking_keys(chunk.queries, chunk.rows, chunk.lengths), return_index=True)
+                logged += np.bincount(chunk.queries[first], h[first], size)
+            else:
+                logged += np.bincount(chunk.queries, h, size)
+        return evidence.mean(np.clip(1 - logged, 0.0, 1.0)), []
+    listed = evidence.target.support()
+    if listed is not None:
+        queries, rankings, probability = listed
+        lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, probability)
+        return evidence.mean(np.bincount(queries, lost, size)), []
+    listed = evidence.logging.support()
+    if listed is not None:
+        queries, rankings, _ = listed
+        found = np.bincount(queries, evidence.target.probability(queries, rankings), size)
+        return evidence.mean(np.clip(1 - found, 0.0, 1.0)), []
+    every = _all_rankings(evidence)
+    if every is not None:
+        queries, rankings = every
+        h = evidence.target.probability(queries, rankings)
+        lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, h)
+        return evidence.mean(np.bincount(queries, lost, size)), []
+    rng = np.random.default_rng(0)
+    queries = np.repeat(np.arange(size), DRAWS)
+    lost = evidence.logging.probability(queries, evidence.target.sample(queries, rng)) <= 0
+    share = lost.reshape(size, DRAWS).mean(axis=1)
+    value = evidence.mean(share)
+    if value == 0:
+        return 0.0, []
+    n = counts.impressions / counts.total
+    error = float(np.sqrt((n**2 * share * (1 - share) / DRAWS).sum()))
+    return value, [f"`unsupported` was estimated by drawing {DRAWS} rankings a query (standard error {error:.1g})"]
+
+
+def _all_rankings(evidence: Evidence) -> tuple[Codes, Codes] | None:
+    """Every ranking of the items that the target shows, of every length; None where they are too many."""
+    pairs = evidence.counts.pairs
+    shown = evidence.target.marginals().any(axis=1)
+    items = np.bincount(pairs.queries, shown, len(pairs.lengths)).astype(int)
+    sizes = [sum(perm(m, k) for k in range(1, min(m, length) + 1)) for m, length in zip(items, pairs.lengths, strict=True)]
+    if sum(sizes) > LISTED:
+        return None
+    rankings = np.full((sum(sizes), pairs.positions), -1, dtype=np.int64)
+    at = 0
+    for q, length in enumerate(pairs.lengths):
+        rows = pairs.starts[q] + np.flatnonzero(shown[pairs.starts[q] : pairs.starts[q + 1]])
+        for k in range(1, min(len(rows), length) + 1):
+            block = np.array(list(permutations(rows, k)), dtype=np.int64).reshape(-1, k)
+            rankings[at : at + len(block), :k] = block
+            at += len(block)
+    return np.repeat(np.arange(len(sizes)), sizes), rankings

@@ -1,0 +1,119 @@
+"""Options of an evaluation, as users write them, made into arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError, unknown
+from counterrank.estimate import ESTIMATORS
+
+Vector = NDArray[np.float64]
+WEIGHTS = ("clicks", "dcg")
+EXAMINATIONS = ("reciprocal", "em")
+
+
+def numbers(text: str, option: str, names: Sequence[str]) -> str | list[float]:
+    """One of the names, or comma-separated numbers."""
+    if text in names:
+        return text
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        kinds = ", ".join(names)
+        if not any(c.isdigit() for c in text):
+            raise unknown(option, text, [*names, "or numbers such as 1,0.5,0.25"]) from None
+        raise InputError(f"{option} got {text!r}: expected {kinds}, or numbers such as 1,0.5,0.25") from None
+
+
+def position_weights(given: str | Sequence[float]) -> Callable[[int], Vector]:
+    """θ for K positions: clicks (1 each), DCG (1/log₂(1+k)), or the numbers given."""
+    if isinstance(given, str):
+        if given == "clicks":
+            return lambda k: np.ones(k)
+        if given == "dcg":
+            return lambda k: 1 / np.log2(np.arange(2, k + 2))
+        raise unknown("weights", given, WEIGHTS)
+    values = _checked(given, "weights")
+
+    def padded(k: int) -> Vector:
+        return np.concatenate([values, np.zeros(max(k - len(values), 0))])[:k]
+
+    return padded
+
+
+def check_length(given: str | Sequence[float], positions: int, what: str) -> None:
+    """Numbers given per position may be more than K, not fewer."""
+    if not isinstance(given, str) and len(given) < positions:
+        raise InputError(
+            f"{what} gives {len(given)} numbers, but rankings have {positions} positions: "
+            f"give at least {positions}, or cut with --top {len(given)}"
+        )
+
+
+def examination_curve(given: str | Sequence[float], positions: int) -> Vector:
+    """p for K positions: 1/k, or the numbers given."""
+    if isinstance(given, str):
+        if given != "reciprocal":
+            raise unknown("examination", given, EXAMINATIONS)
+        return 1 / np.arange(1, positions + 1)
+    check_length(given, positions, "examination")
+    return _checked(given, "examination")[:positions]
+
+
+def _checked(given: Sequence[float], what: str) -> Vector:
+    try:
+        values = np.asarray(list(given), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers, one per position, but came as {given!r}") from None
+    if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"{what} must be finite numbers of 0 or more, one per position, but came as {list(given)!r}")
+    if not values.any():
+        raise InputError(f"{what} are all 0: at least one position must count")
+    return values
+
+
+def check_top(top: int | None) -> int | None:
+    if top is not None and (not isinstance(top, int | np.integer) or top < 1):
+        raise InputError(f"--top is {top}: expected a whole number of positions, 1 or more")
+    return top
+
+
+def check_clip(clip: Any) -> float:
+    if clip is None:
+        return math.inf
+    try:
+        value = float(clip)
+    except (TypeError, ValueError):
+        raise InputError(f"--clip is {clip!r}: expected a positive number") from None
+    if math.isnan(value) or value <= 0:
+        raise InputError(f"--clip is {clip}: expected a positive number")
+    return value
+
+
+def check_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise InputError(f"--confidence is {confidence}: expected a number between 0 and 1, e.g. 0.95")
+    return confidence
+
+
+def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[list[str], list[str]]:
+    """The estimators to run, and notes on those that the metric does not allow."""
+    names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
+    wanted = [name.strip() for name in names] if names is not None else list(ESTIMATORS)
+    for name in wanted:
+        if name not in ESTIMATORS:
+            raise unknown("estimator", name, [*ESTIMATORS, "best"])
+    wanted = list(dict.fromkeys(wanted))
+    if metric == "clicks":
+        return wanted, []
+    left = [name for name in wanted if not ESTIMATORS[name].needs_clicks]
+    out = [name for name in wanted if name not in left]
+    notes = [f"{', '.join(out)} left out: they credit single clicks, and the metric is a page-level reward"] if out else []
+    if not left:
+        raise InputError(f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, or --metric clicks")
+    return left, notes

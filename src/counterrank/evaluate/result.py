@@ -1,0 +1,145 @@
+"""An evaluation as a table, as JSON and in a notebook."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from counterrank.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Row:
+    """One estimator's answer."""
+
+    estimator: str
+    value: float | None
+    stderr: float | None
+    lower: float | None
+    upper: float | None
+    confidence: float
+    interval: str
+    effective_sample_size: float | None
+    clipped: float
+    unsupported: float
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The value of a target policy, by several estimators; prints and renders as a table."""
+
+    impressions: int
+    queries: int
+    positions: int
+    metric: str
+    covered: float
+    rows: list[Row]
+    notes: list[str]
+    per_query: pa.Table
+    examination: list[float] | None = None
+
+    def value(self, estimator: str) -> float | None:
+        return self[estimator].value
+
+    def __getitem__(self, estimator: str) -> Row:
+        for row in self.rows:
+            if row.estimator == estimator:
+                return row
+        raise unknown("estimator", estimator, [row.estimator for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "impressions": self.impressions,
+            "queries": self.queries,
+            "positions": self.positions,
+            "metric": self.metric,
+            "covered": self.covered,
+            "estimates": [asdict(row) for row in self.rows],
+            "examination": self.examination,
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_pylist([asdict(row) for row in self.rows])
+
+    def to_pandas(self) -> Any:
+        return _need("pandas") and self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        return _need("polars").from_arrow(self.to_arrow())
+
+    def summary(self) -> str:
+        share = f", {self.covered:.1%} of the log" if self.covered < 1 else ""
+        return f"{self.metric}: {self.impressions:,} impressions of {self.queries:,} queries{share}, {self.positions} positions"
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The table for people: header and rows."""
+        level = f"{self.rows[0].confidence:.0%}" if self.rows else ""
+        header = ["estimator", "value", f"{level} interval", "± se", "eff. size", "clipped", "unsupported"]
+        body = [
+            [
+                row.estimator,
+                number(row.value),
+                f"{number(row.lower)} … {number(row.upper)}" if row.lower is not None else "–",
+                number(row.stderr, 2),
+                f"{row.effective_sample_size:,.0f}" if row.effective_sample_size is not None else "–",
+                f"{row.clipped:.1%}",
+                f"{row.unsupported:.1%}",
+            ]
+            for row in self.rows
+        ]
+        return header, body
+
+    def remarks(self) -> list[str]:
+        """Warnings and notes, each once: warnings that several estimators share are said together."""
+        by_text: dict[str, list[str]] = {}
+        for row in self.rows:
+            for text in row.warnings:
+                by_text.setdefault(text, []).append(row.estimator)
+        return [f"{', '.join(names)}: {text}" for text, names in by_text.items()] + self.notes
+
+    def __repr__(self) -> str:
+        header, body = self.cells()
+        widths = [max(len(r[i]) for r in [header, *body]) for i in range(len(header))]
+        lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))) for r in [header, *body]]
+        return "\n".join([self.summary(), *lines, *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        header, body = self.cells()
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in header)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)
+        remarks = "".join(f"<li>{html.escape(text)}</li>" for text in self.remarks())
+        return (
+            f"<table><caption>{html.escape(self.summary())}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>" + (f"<ul>{remarks}</ul>" if remarks else "")
+        )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number for people: as many digits as say something.
+
+    >>> number(0.123456), number(1234.5678), number(None)
+    ('0.1235', '1,235', '–')
+    """
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def _need(package: str) -> Any:
+    try:
+        return __import__(package)
+    except ImportError:
+        raise InputError(f"{package} is not installed: pip install {package}") from None
