@@ -1,0 +1,1 @@
+"""How fast counterrank is beside reading the log, hand-written SQL and its peers. Run `python -m benchmarks.run`."""
