@@ -1,0 +1,49 @@
+"""The command line: one file per command; each only parses, calls the library and prints."""
+
+from __future__ import annotations
+
+import typer
+
+from counterrank.cli.backtest import backtest
+from counterrank.cli.check import check
+from counterrank.cli.demo import demo
+from counterrank.cli.evaluate import evaluate
+from counterrank.cli.reproduce import reproduce
+from counterrank.cli.runner import Commands
+from counterrank.cli.simulate import simulate
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.",
+)
+COMMANDS = {
+    "check": check,
+    "evaluate": evaluate,
+    "backtest": backtest,
+    "simulate": simulate,
+    "reproduce": reproduce,
+    "demo": demo,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: bool = typer.Option(False, "--version", help="The version, and nothing else.")) -> None:
+    if version:
+        from counterrank import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """What the command `counterrank` runs."""
+    app(prog_name="counterrank")
+
+
+__all__ = ["COMMANDS", "app", "main"]

@@ -111,32 +111,47 @@ class EmbeddedPass:
             grown = np.zeros((_power(self.queries.size), 4))
             grown[: len(self.per_query)] = self.per_query
             self.per_query = grown
-        depth = int(min(np.diff(rows.offsets).max(), self.top))
+        coded = self._code(rows, codes)
+        depth = coded.shape[1]
         self.pairs.widen(depth)
         self.groups.widen(depth)
-        coded = np.full((len(rows), depth), -1, dtype=np.int32)
-        clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
         reward = rows.reward if rows.reward is not None else np.zeros(0)
         propensity = rows.propensity if rows.propensity is not None else np.zeros(0)
-        wanted = {"none": 0, "all": 2}.get(plan.rankings, 1) if isinstance(plan.rankings, str) else 1
-        theta = plan.weights(depth)
-        covered = self._covered()
-        done, longest = 0, int(np.diff(rows.offsets).max())
+        wanted = (2 if plan.rankings == "all" else 0) if isinstance(plan.rankings, str) else 1
+        order = kernels.by_query(codes, self.queries.size)
+        ordered = np.full_like(coded, -1)
+        covered, theta, groups = self._covered(), plan.weights(depth), self.groups
+        done = 0
+        while True:
+            done = kernels.tally_rows(
+                done, order, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions, propensity,
+                plan.by_propensity, theta, self.size, self.pairs.item, self.pairs.tally, self.per_query, wanted,
+                self.wanted, groups.slots, groups.query, groups.rows, groups.sums, groups.propensity, groups.clicks,
+                coded, ordered,
+            )  # fmt: skip
+            if done >= len(rows):
+                break
+            self._make_group_room()
+        self._keep_rows(ordered, rows.impressions, order)
+
+    def _code(self, rows: Rows, codes: Codes) -> NDArray[np.int32]:
+        """Rows as pair codes and clicks; pairs and items that are new get codes."""
+        longest = int(np.diff(rows.offsets).max())
+        coded = np.full((len(rows), min(longest, self.top)), -1, dtype=np.int32)
+        clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
+        done = 0
         while True:
             items = int(self.size[kernels.ITEMS])
             fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
-            done = kernels.count_rows(
-                done, codes, covered, rows.offsets, rows.item_keys, clicks, plan.metric == "clicks", reward,
-                plan.metric == "reward", rows.impressions, propensity, plan.by_propensity, theta, self.top,
-                plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.pairs.tally,
-                self.items.slots, fresh, self.per_query, wanted, self.wanted, self.groups.slots, self.groups.query,
-                self.groups.rows, self.groups.sums, self.groups.propensity, self.groups.clicks, coded,
+            done = kernels.code_rows(
+                done, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
+                self.plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.items.slots,
+                fresh, coded,
             )  # fmt: skip
             self._keep_items(rows, fresh[items : int(self.size[kernels.ITEMS])])
             if done >= len(rows):
-                break
-            self._make_room(longest)
-        self._keep_rows(coded, rows.impressions)
+                return coded
+            self._make_pair_room(longest)
 
     def _covered(self) -> NDArray[np.bool_]:
         covered = np.ones(len(self.per_query), dtype=bool)
@@ -149,28 +164,29 @@ class EmbeddedPass:
             self.items.keep(rows.item_values.take(pa.array(at)))
             self.items.size = int(self.size[kernels.ITEMS])
 
-    def _make_room(self, longest: int) -> None:
+    def _make_pair_room(self, longest: int) -> None:
         self.pairs.grow(int(self.size[kernels.PAIRS]), int(self.size[kernels.PAIRS]) + longest)
         while 2 * (self.size[kernels.ITEMS] + longest) > len(self.items.slots) // 2 - 1:
-            larger = np.zeros(len(self.items.slots) * 2, dtype=np.int64)
-            kernels.rehash(self.items.slots, larger, 2)
-            self.items.slots = larger
-        used = int(self.size[kernels.GROUPS])
-        if used + 1 > len(self.groups.query) and not self.groups.grow(used):
-            if self.spill is None:
-                self.spill = Spill(self.groups.positions, self.plan.by_propensity)
-            self.spill.write(self.groups, used)
-            self.groups.clear()
-            self.size[kernels.GROUPS] = 0
+            self.items.grow()
 
-    def _keep_rows(self, coded: NDArray[np.int32], impressions: NDArray[np.int64]) -> None:
+    def _make_group_room(self) -> None:
+        used = int(self.size[kernels.GROUPS])
+        if self.groups.grow(used):
+            return
+        if self.spill is None:
+            self.spill = Spill(self.plan.by_propensity)
+        self.spill.write(self.groups, used)
+        self.groups.clear()
+        self.size[kernels.GROUPS] = 0
+
+    def _keep_rows(self, coded: NDArray[np.int32], impressions: NDArray[np.int64], order: Codes) -> None:
         if self.cache is None or self.plan.metric == "reward":
             return
         self.cached += coded.nbytes
         if self.cached > self.engine.cache_bytes:
             self.cache = None
             return
-        self.cache.append((coded, impressions if "impressions" in self.log.columns else None))
+        self.cache.append((coded, impressions[order] if "impressions" in self.log.columns else None))
 
     def _finish(self) -> Counts:
         sizes = self.size
@@ -223,7 +239,7 @@ class EmbeddedPass:
         if self.spill is not None:
             self.spill.write(self.groups, used)
             self.groups.clear()
-            return SpilledRankings(self.spill, rows, self.new_query)
+            return SpilledRankings(self.spill, rows, self.new_query, positions)
         table = self.groups
         groups = Rankings(
             table.query[:used],
@@ -266,19 +282,12 @@ class EmbeddedPass:
                 return np.sum(list(pool.map(run, parts)), axis=0)
         out = np.zeros(size)
         for again in self.log.rows(self._columns()):
-            add(self._recode(again), again.impressions, out)
+            codes = self._query_codes(again, insert=False)
+            codes = np.where((codes >= 0) & self._covered()[codes], codes, -1)
+            order = kernels.by_query(codes, self.queries.size)
+            add(self._code(again, codes)[order], again.impressions[order], out)
             self.engine.progress(len(again))
         return out
-
-    def _recode(self, rows: Rows) -> NDArray[np.int32]:
-        codes = self._query_codes(rows, insert=False)
-        depth = int(min(np.diff(rows.offsets).max(), self.top))
-        coded = np.full((len(rows), depth), -1, dtype=np.int32)
-        assert rows.clicks is not None  # noqa: S101 - moments are of clicks
-        kernels.recode_rows(
-            codes, self._covered(), rows.offsets, rows.item_keys, rows.clicks, self.top, self.pairs.slots, coded
-        )
-        return coded
 
 
 def _text_keys(vocabulary: Vocabulary, texts: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:

@@ -67,21 +67,40 @@ def find_pair(query, key, slots, mask):
     return at
 
 
+@njit(cache=True, nogil=True)
+def by_query(codes, queries):
+    """Rows in the order of their query, so that what is counted for a query stays in the processor's cache."""
+    order = np.empty(len(codes), dtype=np.int64)
+    if queries > 4 * len(codes):
+        for r in range(len(codes)):
+            order[r] = r
+        return order
+    starts = np.zeros(queries + 2, dtype=np.int64)
+    for r in range(len(codes)):
+        starts[codes[r] + 2] += 1  # the unknown query, -1, comes first
+    for q in range(1, queries + 2):
+        starts[q] += starts[q - 1]
+    for r in range(len(codes)):
+        order[starts[codes[r] + 1]] = r
+        starts[codes[r] + 1] += 1
+    return order
+
+
 # what the numbers in `size` count
 PAIRS, ITEMS, GROUPS, LONGEST = 0, 1, 2, 3
 
 
 @njit(cache=True, nogil=True)
-def count_rows(
-    start, query_codes, covered, offsets, item_keys, clicks, has_clicks, reward, has_reward, impressions, propensity,
-    by_propensity, theta, top, register_all, size, pair_slots, pair_query, pair_item, tally, item_slots, fresh_items,
-    per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums, group_propensity, group_clicks,
-    coded,
+def code_rows(
+    start, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, size, pair_slots, pair_query,
+    pair_item, item_slots, fresh_items, coded,
 ):  # fmt: skip
-    """Count rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for."""
+    """Rows as 2·pair + click per position, from row `start`; new pairs and items get the next codes.
+
+    Returns the row that it had no room for.
+    """
     pair_mask = np.uint64(len(pair_slots) // 3 - 1)
     item_mask = np.uint64(len(item_slots) // 2 - 1)
-    group_mask = np.uint64(len(group_slots) // 2 - 1)
     for r in range(start, len(query_codes)):
         q = query_codes[r]
         if q < 0:
@@ -90,12 +109,7 @@ def count_rows(
         length = offsets[r + 1] - begin
         if size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask:
             return r
-        if groups_wanted > 0 and size[GROUPS] + 1 > len(group_query):
-            return r
-        m = impressions[r]
         cut = min(length, top)
-        value = 0.0
-        group = mix(np.uint64(q))
         for k in range(length if register_all else cut):
             key = item_keys[begin + k]
             at = find_pair(q, key, pair_slots, pair_mask)
@@ -116,15 +130,45 @@ def count_rows(
                 pair_slots[3 * at + 2] = p + 1
                 pair_query[p] = q
                 pair_item[p] = item_slots[2 * place + 1] - 1
-            if k >= cut:
-                continue
+            if k < cut:
+                coded[r, k] = 2 * p + (1 if has_clicks and clicks[begin + k] == 1 else 0)
+    return len(query_codes)
+
+
+@njit(cache=True, nogil=True)
+def tally_rows(
+    start, order, query_codes, covered, offsets, reward, has_reward, impressions, propensity, by_propensity, theta, size,
+    pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
+    group_propensity, group_clicks, coded, ordered,
+):  # fmt: skip
+    """Count coded rows from the `start`-th in order: pairs by position, sums by query, rankings.
+
+    `ordered` gets the coded rows in this order. Returns the place in order that it had no room for.
+    """
+    group_mask = np.uint64(len(group_slots) // 2 - 1)
+    wanted_mask = np.uint64(len(wanted_keys) - 1)
+    for i in range(start, len(order)):
+        r = order[i]
+        q = query_codes[r]
+        if q < 0:
+            continue
+        if groups_wanted > 0 and size[GROUPS] + 1 > len(group_query):
+            return i
+        m = impressions[r]
+        value = 0.0
+        group = mix(np.uint64(q))
+        cut = 0
+        for k in range(coded.shape[1]):
+            v = coded[r, k]
+            if v < 0:
+                break
+            cut += 1
+            p = v >> 1
             tally[p, k, 0] += m
-            v = 2 * p
-            if has_clicks and clicks[begin + k] == 1:
+            if v & 1:
                 tally[p, k, 1] += m
                 value += theta[k]
-                v += 1
-            coded[r, k] = v
+            ordered[i, k] = v
             if groups_wanted > 0:
                 group = mix(group ^ np.uint64(pair_item[p]))
         if has_reward:
@@ -134,13 +178,12 @@ def count_rows(
         per_query[q, 2] += m * value * value
         per_query[q, 3] = max(per_query[q, 3], cut)
         if not covered[q]:
-            coded[r, 0] = -1
+            ordered[i, 0] = -1
             continue
-        size[LONGEST] = max(size[LONGEST], length)
+        size[LONGEST] = max(size[LONGEST], offsets[r + 1] - offsets[r])
         if groups_wanted == 0:
             continue
         if groups_wanted == 1:
-            wanted_mask = np.uint64(len(wanted_keys) - 1)
             at = np.int64(group & wanted_mask)
             while wanted_keys[at] != 0 and wanted_keys[at] != group:
                 at = np.int64((np.uint64(at) + np.uint64(1)) & wanted_mask)
@@ -169,7 +212,7 @@ def count_rows(
         if len(group_clicks) > 0:
             for k in range(cut):
                 group_clicks[g, k] += m * (coded[r, k] & 1)
-    return len(query_codes)
+    return len(order)
 
 
 @njit(cache=True, nogil=True)
@@ -181,20 +224,6 @@ def fill_set(keys, out):
         while out[at] != 0 and out[at] != key:
             at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
         out[at] = key
-
-
-@njit(cache=True, nogil=True)
-def recode_rows(query_codes, covered, offsets, item_keys, clicks, top, pair_slots, coded):
-    """The second reading: rows as pair codes and clicks, with every pair known."""
-    mask = np.uint64(len(pair_slots) // 3 - 1)
-    for r in range(len(query_codes)):
-        q = query_codes[r]
-        if q < 0 or not covered[q]:
-            continue
-        begin = offsets[r]
-        for k in range(min(offsets[r + 1] - begin, top)):
-            at = find_pair(q, item_keys[begin + k], pair_slots, mask)
-            coded[r, k] = 2 * (pair_slots[3 * at + 2] - 1) + (clicks[begin + k] == 1)
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +21,20 @@ PARTITIONS = 128
 class Spill:
     """Groups on disk, in files by their ranking's key, so that equal rankings meet in one file."""
 
-    def __init__(self, positions: int, by_propensity: bool) -> None:
+    def __init__(self, by_propensity: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="counterrank-")
-        self.positions = positions
         self.by_propensity = by_propensity
-        self.record = np.dtype(
-            [("query", "<i4"), ("sums", "<f8", 3), ("propensity", "<f8"), ("rows", "<i4", positions)], align=False
-        )
-        self.groups = 0
+        self.widths: list[int] = []  # how many positions the rankings had when they were written
+
+    def _record(self, width: int) -> np.dtype[Any]:
+        fields = [("query", "<i4"), ("sums", "<f8", 3), ("propensity", "<f8"), ("rows", "<i4", width)]
+        return np.dtype(fields, align=False)
 
     def write(self, table: GroupTable, used: int) -> None:
-        records = np.zeros(used, dtype=self.record)
+        width = table.positions
+        if width not in self.widths:
+            self.widths.append(width)
+        records = np.zeros(used, dtype=self._record(width))
         records["query"] = table.query[:used]
         records["sums"] = table.sums[:used]
         records["propensity"] = table.propensity[:used]
@@ -41,32 +45,34 @@ class Spill:
         for number in range(PARTITIONS):
             chosen = order[ends[number] : ends[number + 1]]
             if len(chosen):
-                with self._file(number).open("ab") as file:
+                with self._file(number, width).open("ab") as file:
                     file.write(records[chosen].tobytes())
-        self.groups += used
 
-    def read(self) -> Iterator[Rankings]:
+    def read(self, positions: int) -> Iterator[Rankings]:
+        """The groups, added up, a partition at a time."""
         for number in range(PARTITIONS):
-            if self._file(number).exists():
-                records = np.fromfile(self._file(number), dtype=self.record)
+            parts = [self._load(number, width, positions) for width in self.widths if self._file(number, width).exists()]
+            if parts:
+                query, rows, sums, propensity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
                 yield Rankings(
-                    records["query"].astype(np.int64),
-                    records["rows"].astype(np.int64),
-                    records["sums"][:, 0].copy(),
-                    records["sums"][:, 1].copy(),
-                    records["sums"][:, 2].copy(),
-                    records["propensity"].copy() if self.by_propensity else None,
+                    query, rows, sums[:, 0], sums[:, 1], sums[:, 2], propensity if self.by_propensity else None
                 ).merged()
 
-    def _file(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number}.bin"
+    def _load(self, number: int, width: int, positions: int) -> tuple[Any, Any, Any, Any]:
+        records = np.fromfile(self._file(number, width), dtype=self._record(width))
+        rows = np.full((len(records), positions), -1, dtype=np.int64)
+        rows[:, : min(width, positions)] = records["rows"][:, :positions]
+        return records["query"].astype(np.int64), rows, records["sums"], records["propensity"]
+
+    def _file(self, number: int, width: int) -> Path:
+        return Path(self._folder.name) / f"{number}-{width}.bin"
 
 
 def _partition(queries: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int64]:
     mixed = queries.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for k in range(rows.shape[1]):
-        mixed = (mixed ^ rows[:, k].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(29)
+    for k in range(rows.shape[1]):  # a place beyond the end adds nothing, so that a ranking has one home at any width
+        step = (mixed ^ rows[:, k].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = np.where(rows[:, k] >= 0, step ^ (step >> np.uint64(29)), mixed)
     return (mixed % np.uint64(PARTITIONS)).astype(np.int64)
 
 
@@ -77,10 +83,11 @@ class SpilledRankings:
     spill: Spill
     pair_rows: Codes
     queries: Codes = field(repr=False)
+    positions: int
     by_propensity: bool = True
 
     def chunks(self) -> Iterator[Rankings]:
-        for chunk in self.spill.read():
+        for chunk in self.spill.read(self.positions):
             moved = chunk.moved(self.pair_rows, self.queries)
             yield moved if self.by_propensity else moved.without_propensity()
 

@@ -36,10 +36,16 @@ class Vocabulary:
             done += read
             if done >= len(keys):
                 break
-            self.slots = _grown(self.slots, 2)
+            self.grow()
         if self.size > before:
             self.keep(values.take(pa.array(np.concatenate(fresh_at))))
         return codes
+
+    def grow(self) -> None:
+        """Double the room."""
+        larger = np.zeros(len(self.slots) * 2, dtype=np.int64)
+        kernels.rehash(self.slots, larger, 2)
+        self.slots = larger
 
     def keep(self, values: Any) -> None:
         """Remember the ids of the newest codes."""
@@ -124,12 +130,6 @@ class GroupTable:
             self.rows = np.pad(self.rows, ((0, 0), (0, extra)), constant_values=-1)
             self.clicks = np.pad(self.clicks, ((0, 0), (0, extra)))
             self.positions = positions
-
-
-def _grown(slots: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    larger = np.zeros(len(slots) * 2, dtype=np.int64)
-    kernels.rehash(slots, larger, width)
-    return larger
 
 
 def _longer(array: Any, used: int, room: int) -> Any:

@@ -227,7 +227,9 @@ def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str,
 def _row(name: str, estimate: Estimate, counts: Counts, kind: str, confidence: float, warnings: list[str]) -> Row:
     n = counts.total
     value, second = estimate.value, estimate.second_moment
-    stderr = math.sqrt(max(second, 0.0) / n / (n - 1)) if value is not None and second is not None and n > 1 else None
+    stderr = None  # one impression, or no impression with weight, says nothing of its own error
+    if value is not None and second is not None and n > 1 and estimate.effective_sample_size is not None:
+        stderr = math.sqrt(max(second, 0.0) / n / (n - 1))
     lower, upper = INTERVALS[kind](value, stderr, confidence) if value is not None and stderr is not None else (None, None)
     return Row(
         estimator=name,

@@ -95,6 +95,16 @@ def check_clip(clip: Any) -> float:
     return value
 
 
+def read_clip(text: str | None) -> float | None:
+    """`--clip` as a number; none is none."""
+    if text is None or text == "none":
+        return None
+    if text == "auto":
+        raise InputError("--clip auto is not available yet: use --estimator best, which chooses the clip by a backtest")
+    clip = check_clip(text)
+    return None if math.isinf(clip) else clip
+
+
 def check_confidence(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError(f"--confidence is {confidence}: expected a number between 0 and 1, e.g. 0.95")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
+import json
 import os
 import re
 import tempfile
@@ -18,7 +21,7 @@ import pyarrow.parquet as pq
 
 from counterrank.errors import InputError
 
-BATCH_ROWS = 65_536
+BATCH_ROWS = 131_072
 KINDS = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".csv.gz"),
@@ -332,3 +335,23 @@ def _told(error: Any) -> str:
     """DuckDB's message, with the line number that it gives on a line of its own."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     return " ".join(lines[:3])[:200]
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are."""
+    kind = kind_of(path)
+    if kind == "parquet":
+        pq.write_table(table, path)
+        return
+    if kind is None:
+        raise InputError(f"{path}: unknown kind of file: expected .parquet, .csv or .jsonl")
+    compressed = path.name.lower().endswith(".gz")
+    with gzip.open(path, "wt", encoding="utf-8", newline="") if compressed else path.open(
+        "w", encoding="utf-8", newline=""
+    ) as file:
+        if kind == "csv":
+            writer = csv.writer(file)
+            writer.writerow(table.column_names)
+            writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        else:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())

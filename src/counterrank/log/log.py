@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.log.files import Part
 from counterrank.log.keys import text_keys
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.rows import Kinds, Rows, read_rows
 from counterrank.log.prefetch import prefetched
 
@@ -37,6 +37,8 @@ class Log:
     table: Any = None  # an Ibis expression, where the log lives in a database of its own
     rejected: int = 0
     by_day: bool = False
+    tally: Tally | None = None  # count bad rows and go on, for a check
+    also: tuple[str, ...] = ()  # columns to read and check though nothing asks for them
 
     def daily(self) -> Log:
         """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
@@ -62,7 +64,7 @@ class Log:
     def rows(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Checked rows with these columns (`query` and `items` come always)."""
         kinds = self.kinds()
-        wanted = [c for c in ("query", "items", *columns) if c in self.columns or c in ("query", "items")]
+        wanted = [c for c in ("query", "items", *columns, *self.also) if c in self.columns or c in ("query", "items")]
         wanted += ["day"] if self.by_day else []
         self.rejected = 0
         reject = self.bad_rows.open("w", encoding="utf-8") if self.bad_rows else None
@@ -70,12 +72,13 @@ class Log:
         try:
             for part, found in zip(self.parts, self.found, strict=True):
                 before = 0
-                for batch in prefetched(part.batches({c: found[c] for c in dict.fromkeys(wanted)})):
-                    if len(batch) == 0:
-                        continue
-                    rows, problem = read_rows(batch, kinds, part.name)
+                batches = part.batches({c: found[c] for c in dict.fromkeys(wanted)})
+                decoded = ((b, *read_rows(b, kinds, part.name)) for b in batches if len(b))
+                for batch, rows, problem in prefetched(decoded):
                     if problem.any():
                         rows = self._set_aside(batch, problem, kinds, part.name, before, reject)
+                    if self.tally is not None:
+                        _look(rows, self.tally)
                     before += len(batch)
                     seen += len(rows)
                     if len(rows):
@@ -92,14 +95,17 @@ class Log:
     ) -> Rows:
         bad = np.flatnonzero(problem)
         numbers = batch.column("row_").to_numpy() if "row_" in batch.schema.names else before + 1 + np.arange(len(batch))
-        if reject is None:
+        if self.tally is not None:
+            for i in bad:
+                self.tally.add(part, problem[i], int(numbers[i]))
+        elif reject is None:
             first = bad[0]
             row = batch.slice(first, 1).to_pylist()[0]
             raise InputError(
                 f"{part}: row {numbers[first]}: {MESSAGES[Problem(problem[first])]} ({_shown(row)}). "
                 "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
             )
-        for i in bad:
+        for i in bad if reject is not None else ():
             row = {k: v for k, v in batch.slice(i, 1).to_pylist()[0].items() if k not in ("problem_", "row_")}
             record = {"file": part, "row": int(numbers[i]), "problem": MESSAGES[Problem(problem[i])], "content": row}
             reject.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
@@ -116,6 +122,14 @@ def _daily(rows: Rows) -> Rows:
     days = pa.array(rows.day).cast(pa.string())
     names = pc.binary_join_element_wise(rows.query_values, days, SEPARATOR)
     return replace(rows, query_values=names, query_keys=text_keys(names))
+
+
+def _look(rows: Rows, tally: Tally) -> None:
+    if rows.day is not None:
+        tally.days.update(np.unique(rows.day).tolist())
+    if rows.reward is not None:
+        tally.reward[0] += float(rows.reward @ rows.impressions)
+        tally.reward[1] += float(rows.impressions.sum())
 
 
 def split_day(names: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:

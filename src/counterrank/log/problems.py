@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
+
+SHOWN_ROWS = 5
 
 
 class Problem(IntEnum):
@@ -41,3 +45,43 @@ MESSAGES: dict[Problem, str] = {
     Problem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
     Problem.IMPRESSION: "impression is missing",
 }
+
+
+@dataclass
+class Tally:
+    """Bad rows counted by problem, with where the first stand; and what a check wants to know of the good ones."""
+
+    counts: dict[tuple[str, Problem], int] = field(default_factory=dict)
+    first: dict[tuple[str, Problem], list[int]] = field(default_factory=dict)
+    days: set[int] = field(default_factory=set)
+    reward: list[float] = field(default_factory=lambda: [0.0, 0.0])  # Σ reward·impressions, Σ impressions
+
+    def add(self, part: str, problem: int, row: int) -> None:
+        key = part, Problem(problem)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        rows = self.first.setdefault(key, [])
+        if len(rows) < SHOWN_ROWS:
+            rows.append(row)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def mean_reward(self) -> float | None:
+        return self.reward[0] / self.reward[1] if self.reward[1] else None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Most frequent first."""
+        out = []
+        for (part, problem), count in sorted(self.counts.items(), key=lambda pair: -pair[1]):
+            numbers = ", ".join(map(str, self.first[part, problem])) + (", …" if count > SHOWN_ROWS else "")
+            out.append(
+                {
+                    "problem": MESSAGES[problem],
+                    "count": count,
+                    "file": part,
+                    "rows": self.first[part, problem],
+                    "where": f"{part}: row{'s' if count > 1 else ''} {numbers}",
+                }
+            )
+        return out

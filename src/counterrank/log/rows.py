@@ -133,25 +133,23 @@ def _any_in(flags: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.
 
 @njit(cache=True, nogil=True)
 def _repeats(keys, offsets):  # type: ignore[no-untyped-def]
-    """Whether an item stands twice in a row: pairwise for short lists, by sorting for long ones."""
+    """Whether an item stands twice in a row. A small table tells most rows apart; only the rest are compared."""
     out = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    marks = np.full(1024, -1, dtype=np.int64)
     for r in range(len(out)):
         start = offsets[r]
         end = offsets[r + 1]
-        if end - start > 48:
+        doubt = False
+        for i in range(start, end):
+            place = np.int64((np.uint64(keys[i]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(54))
+            doubt |= marks[place] == r
+            marks[place] = r
+        if doubt:
             ordered = np.sort(keys[start:end])
             for i in range(1, end - start):
                 if ordered[i] == ordered[i - 1]:
                     out[r] = True
-            continue
-        for i in range(start + 1, end):
-            key = keys[i]
-            found = False
-            for j in range(start, i):
-                found |= keys[j] == key
-            if found:
-                out[r] = True
-                break
+                    break
     return out
 
 

@@ -76,6 +76,16 @@ class Scores(Policy):
         every = np.arange(len(self._scores))
         return self._queries.take(every), self._items.take(every)
 
+    def rankings(self) -> tuple[pa.Array, pa.Array] | None:
+        """One sorted ranking a query; None where ties leave several."""
+        order = np.lexsort((-self._scores, self._queries.codes))
+        query, score = self._queries.codes[order], self._scores[order]
+        if ((query[1:] == query[:-1]) & (score[1:] == score[:-1])).any():
+            return None
+        starts = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+        offsets = pa.array(np.append(starts, len(order)), pa.int32())
+        return self._queries.take(order[starts]), pa.ListArray.from_arrays(offsets, self._items.take(order))
+
     def candidates(self, pairs: Pairs) -> tuple[Codes, NDArray[np.float64]]:
         """The scored rows of `pairs`, and their scores."""
         kept, rows = locate(pairs, self._queries, self._items)

@@ -1,0 +1,53 @@
+# Everything needs only Python 3.11+ with venv, make and a package index.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Spark's tests run where Java 17 or later is found; elsewhere they skip and say so.
+JAVA := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+EXTRAS := $(shell [ "$(JAVA)" -ge 17 ] 2>/dev/null && echo dev,spark || echo dev)
+
+.PHONY: help demo test test-slow lint format bench clean
+
+help:
+	@echo "make demo       the whole story on a simulated log"
+	@echo "make test       all tests (make test-slow: also the statistical ones, for the night)"
+	@echo "make lint       ruff, mypy and the direction of imports"
+	@echo "make bench      ours against reading the file and against hand-written SQL"
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: pyproject.toml | $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@touch $@ $(VENV)/.core
+
+demo: $(VENV)/.core
+	$(BIN)/counterrank demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.run --sizes 1e5,1e6
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache out

@@ -1,0 +1,87 @@
+"""`counterrank check`: what is in a log, and how much it can answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from counterrank.cli.common import (
+    AsJson,
+    BadRows,
+    Columns,
+    EngineName,
+    Format,
+    LogPath,
+    TimeUnit,
+    console,
+    counting,
+    escape,
+    open_log,
+    print_table,
+    say,
+)
+from counterrank.evaluate.check import check as look
+
+
+def check(
+    log: LogPath,
+    top: Annotated[int | None, typer.Option(help="Look at the first K positions only.")] = None,
+    require_clean: Annotated[bool, typer.Option(help="Exit with 1 if any row is bad.")] = False,
+    columns: Columns = None,
+    format: Format = None,
+    time_unit: TimeUnit = None,
+    bad_rows: BadRows = None,
+    engine: EngineName = "duckdb",
+    as_json: AsJson = False,
+) -> None:
+    """Tell what is in a log, what is wrong in it, and how much it can answer.
+
+    Examples:
+
+        counterrank check clicks.parquet
+
+        counterrank check search-log.tsv.gz --format yandex --json
+    """
+    source = open_log(log, columns, format, time_unit, bad_rows)
+    with counting(engine) as chosen:
+        result = look(source, top=top, engine=chosen)
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        _print(log, result)
+    if require_clean and not result.clean:
+        raise typer.Exit(1)
+
+
+def _print(name: str, result: object) -> None:
+    from counterrank.evaluate.check import Check
+
+    assert isinstance(result, Check)  # noqa: S101
+    facts = result.facts
+    out = console()
+    out.print(escape(name), style="bold")
+    out.print(
+        f"{facts['impressions']:,} impressions, {facts['queries']:,} queries, {facts['items']:,} items, "
+        f"{facts['rankings']:,} rankings, {facts['positions']} positions"
+        + (f", {facts['days']:,} days" if facts["days"] is not None else "")
+    )
+    if facts["mean_clicks"] is not None:
+        out.print(f"{facts['clicks']:,} clicks, {facts['mean_clicks']:.4g} an impression")
+    if facts["mean_reward"] is not None:
+        out.print(f"mean reward {facts['mean_reward']:.4g}")
+    rows = [
+        [p["position"], f"{p['impressions']:,}", "–" if p["click_rate"] is None else f"{p['click_rate']:.4f}"]
+        for p in result.positions[:20]
+    ]
+    out.print()
+    print_table(["position", "impressions", "click rate"], rows)
+    out.print()
+    if result.problems:
+        print_table(
+            ["bad rows", "problem", "where"], [[f"{p['count']:,}", p["problem"], p["where"]] for p in result.problems]
+        )
+        out.print()
+    else:
+        out.print("No bad rows.")
+    say([*result.answers, *result.notes])

@@ -1,0 +1,86 @@
+"""Options that several commands share, and how results are printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from counterrank.engine import ENGINES, Embedded, Engine, open_engine
+from counterrank.log import Log, read_log
+from counterrank.log.foreign import FORMATS
+from counterrank.log.schema import parse_columns
+
+LogPath = Annotated[
+    str, typer.Argument(help="Parquet, CSV or JSON Lines (.gz too), a folder or glob of them, or file.duckdb:table.")
+]
+Columns = Annotated[str | None, typer.Option(help="Other column names, e.g. query=q,items=shown.")]
+Format = Annotated[str | None, typer.Option(help=f"A foreign format: {', '.join(FORMATS)}.")]
+TimeUnit = Annotated[str | None, typer.Option(help="Unit of a yandex log's time: ms (default), s, min, h or day.")]
+BadRows = Annotated[
+    Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on.")
+]
+EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")]
+
+
+def open_log(source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None) -> Log:
+    """The log that the shared options name."""
+    return read_log(
+        source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows
+    )
+
+
+@contextmanager
+def counting(engine: str) -> Iterator[Engine]:
+    """The engine, with a progress line on stderr where that is a terminal and the work takes a while."""
+    chosen = open_engine(engine)
+    if not isinstance(chosen, Embedded) or not sys.stderr.isatty():
+        yield chosen
+        return
+    console = Console(stderr=True)
+    line = Progress(
+        TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TextColumn("{task.completed:,} rows"),
+        TimeElapsedColumn(), console=console, transient=True,
+    )  # fmt: skip
+    task = line.add_task("reading the log", total=None)
+    with line:
+        chosen.progress = lambda rows: line.advance(task, rows)
+        yield chosen
+
+
+def console() -> Console:
+    """Where tables for people go: as wide as the terminal, 100 columns where there is none."""
+    out = Console()
+    return out if out.is_terminal else Console(width=100)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+    """A table whose first column is text and whose others are numbers."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", title_style="bold")
+    for i, name in enumerate(header):
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i > 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    console().print(table)
+
+
+def escape(text: str) -> str:
+    """Text that is not markup, whatever it holds."""
+    return text.replace("[", r"\[")
+
+
+def say(lines: Sequence[str], style: str = "") -> None:
+    """Remarks below a table, as bullets that wrap well."""
+    out = console()
+    for line in lines:
+        table = Table.grid(padding=(0, 1))
+        table.add_row("•", escape(line))
+        out.print(table, style=style)

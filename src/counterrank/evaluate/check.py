@@ -1,0 +1,178 @@
+"""`check`: what is in a log, what is wrong in it, and how much it can answer."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from counterrank.engine import Engine, Plan, open_engine
+from counterrank.errors import InputError
+from counterrank.evaluate.options import check_top, position_weights
+from counterrank.log import Log, read_log
+from counterrank.log.problems import Tally
+from counterrank.statistics.counts import Counts
+
+ENOUGH = 100  # impressions of a query that begin to tell something of it
+SEEN = 30  # impressions of a pair at a position that begin to tell its click rate
+
+
+@dataclass(frozen=True)
+class Check:
+    """A log in numbers and words; prints as lines."""
+
+    facts: dict[str, Any]
+    positions: list[dict[str, Any]]
+    problems: list[dict[str, Any]]
+    answers: list[str]
+    notes: list[str]
+
+    @property
+    def clean(self) -> bool:
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.facts,
+            "by_position": self.positions,
+            "problems": self.problems,
+            "answers": self.answers,
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def lines(self) -> list[str]:
+        return [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in self.facts.items() if value is not None]
+
+    def __repr__(self) -> str:
+        wrong = [f"{p['count']:,} × {p['problem']} ({p['where']})" for p in self.problems]
+        return "\n".join([*self.lines(), *wrong, *self.answers, *self.notes])
+
+    def _repr_html_(self) -> str:
+        return "<br>".join(html.escape(line) for line in repr(self).splitlines())
+
+
+def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") -> Check:
+    """What is in a log, what is wrong in it (with row numbers) and how much it can answer.
+
+    >>> check({"query": ["q", "q"], "items": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}).facts["rankings"]
+    2
+    """
+    log = read_log(log)
+    check_top(top)
+    tally = Tally()
+    tolerant: Log = replace(log, tally=tally)
+    metric = "clicks" if "clicks" in log.columns else "reward"
+    plan = Plan(
+        metric="clicks" if metric == "clicks" else "reward", weights=position_weights("clicks"), top=top, rankings="all"
+    )
+    extra = [c for c in ("reward", "propensity", "day") if c in log.columns]
+    try:
+        counts = open_engine(engine).count(replace(tolerant, also=tuple(extra)), plan).counts
+    except InputError as error:
+        if not tally.total:
+            raise
+        raise InputError(f"{error}; the first: {tally.rows()[0]['problem']} ({tally.rows()[0]['where']})") from None
+    rankings, repeated = _rankings(counts)
+    facts: dict[str, Any] = {
+        "impressions": counts.total,
+        "queries": len(counts.impressions),
+        "items": len(np.unique(counts.pairs.items)),
+        "positions": counts.pairs.positions,
+        "clicks": int(counts.clicked.sum()) if metric == "clicks" else None,
+        "mean_clicks": float(counts.clicked.sum() / counts.total) if metric == "clicks" else None,
+        "mean_reward": tally.mean_reward() if "reward" in log.columns else None,
+        "days": len(tally.days) if "day" in log.columns else None,
+        "has_propensity": "propensity" in log.columns,
+        "rankings": int(rankings.sum()),
+        "rankings_per_query": float(np.average(rankings, weights=counts.impressions)),
+        "bad_rows": tally.total,
+        **_overlap(counts, rankings, repeated),
+    }
+    return Check(facts, _by_position(counts, metric), tally.rows(), _answers(facts, log), list(log.notes))
+
+
+def _rankings(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rankings per query, and impressions of rankings that were shown more than once."""
+    size = len(counts.impressions)
+    distinct, repeated = np.zeros(size), np.zeros(size)
+    assert counts.rankings is not None  # noqa: S101
+    for chunk in counts.rankings.chunks():
+        distinct += np.bincount(chunk.queries, minlength=size)
+        repeated += np.bincount(chunk.queries, np.where(chunk.impressions > 1, chunk.impressions, 0.0), size)
+    return distinct, repeated
+
+
+def _overlap(counts: Counts, rankings: np.ndarray, repeated: np.ndarray) -> dict[str, Any]:
+    """How much the log explores: shares of impressions unless said otherwise."""
+    n, pairs = counts.impressions, counts.pairs
+    items = np.bincount(pairs.queries, counts.shown.any(axis=1), len(n))
+    cells = np.bincount(pairs.queries, (counts.shown > 0).sum(axis=1), len(n))
+    well = np.bincount(pairs.queries, (counts.shown >= SEEN).sum(axis=1), len(n))
+    possible = items * pairs.lengths
+    return {
+        "items_per_query": float(np.average(items, weights=n)),
+        "queries_with_enough": float((n >= ENOUGH).mean()),
+        "impressions_in_queries_with_enough": float(n[n >= ENOUGH].sum() / n.sum()),
+        "impressions_where_rankings_vary": float(n[rankings > 1].sum() / n.sum()),
+        "impressions_of_repeated_rankings": float(repeated.sum() / n.sum()),
+        "pairs_seen": float(np.average(cells / possible, weights=n)),
+        "pairs_seen_well": float(np.average(well / possible, weights=n)),
+    }
+
+
+def _by_position(counts: Counts, metric: str) -> list[dict[str, Any]]:
+    shown, clicked = counts.shown.sum(axis=0), counts.clicked.sum(axis=0)
+    return [
+        {
+            "position": k + 1,
+            "impressions": int(shown[k]),
+            "click_rate": float(clicked[k] / shown[k]) if metric == "clicks" and shown[k] else None,
+        }
+        for k in range(counts.pairs.positions)
+    ]
+
+
+def _answers(facts: dict[str, Any], log: Log) -> list[str]:
+    """What the log can tell, in words."""
+    said = []
+    vary = facts["impressions_where_rankings_vary"]
+    if vary == 0:
+        said.append("every query has one ranking only: the log cannot tell any other ranking's value")
+    else:
+        said.append(f"{vary:.1%} of the impressions are of queries whose ranking varied: only there can others be judged")
+    again = facts["impressions_of_repeated_rankings"]
+    said.append(
+        f"whole rankings (list, wlist): {again:.1%} of the impressions show a ranking that was shown more than once"
+    )
+    if "clicks" in log.columns:
+        said.append(
+            f"items at positions (ip, wip): of all items × positions of a query, {facts['pairs_seen']:.1%} were shown "
+            f"and {facts['pairs_seen_well']:.1%} at least {SEEN} times"
+        )
+        said.append(f"items (item, pbm): {facts['items_per_query']:.1f} items were shown per query")
+    said.append(
+        f"{facts['queries_with_enough']:.1%} of the queries have {ENOUGH} impressions or more; "
+        f"they hold {facts['impressions_in_queries_with_enough']:.1%} of the impressions"
+    )
+    days = facts["days"]
+    if days is None:
+        said.append("no day column: backtest cannot tell which estimator to trust on this log")
+    elif days < 2:
+        said.append("one day only: backtest needs two or more")
+    if not facts["has_propensity"]:
+        said.append("no propensity column: the logging policy is estimated by shares in the log")
+    return said
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
