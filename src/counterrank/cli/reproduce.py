@@ -1,0 +1,53 @@
+"""`counterrank reproduce`: the papers' tables and figures on data at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from counterrank.cli.common import AsJson, console, escape, print_table, say
+from counterrank.errors import InputError
+from counterrank.lab import REPRODUCTIONS, load
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"Which: {', '.join(REPRODUCTIONS)}.")],
+    data: Annotated[
+        Path | None, typer.Option(envvar="COUNTERRANK_DATA", help="The folder with the papers' data sets.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the pictures (PNG and SVG) and numbers.json here.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer clips and draws, a smaller simulation.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce a paper's tables and figures, beside its own numbers.
+
+    Examples:
+
+        counterrank reproduce li2018 --data DIR --out pictures
+
+        counterrank reproduce li2018 --data DIR --quick --json
+    """
+    run = load(paper)
+    if data is None:
+        raise InputError("the data folder is not given: add --data DIR, or set COUNTERRANK_DATA")
+    result = run(data, out, quick)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "numbers.json").write_text(result.to_json(), encoding="utf-8")
+    if as_json:
+        typer.echo(result.to_json())
+        return
+    for table in result.tables:
+        print_table(table.header, table.rows, table.title)
+        console().print()
+    console().print("What the paper found, and whether it holds here", style="bold")
+    grid = Table.grid(padding=(0, 2))
+    for finding in result.findings:
+        paper_says = f" (paper: {finding.paper})" if finding.paper else ""
+        grid.add_row(finding.holds, escape(f"{finding.claim}, on {finding.where}{paper_says}"))
+        grid.add_row("", escape(finding.measured), style="dim")
+    console().print(grid)
+    say([*result.notes, *([f"{len(result.pictures)} pictures are in {out}"] if result.pictures else [])])

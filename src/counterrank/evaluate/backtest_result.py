@@ -1,0 +1,194 @@
+"""A backtest as a table, as JSON and in a notebook, and what it recommends."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError, unknown
+from counterrank.evaluate.backtest_days import Days, Vector
+from counterrank.evaluate.backtest_errors import Column, Errors
+from counterrank.evaluate.backtest_rows import (
+    Difference,
+    ErrorRow,
+    Recommendation,
+    cell,
+    difference,
+    interval,
+    lowest,
+    recommend,
+)
+from counterrank.evaluate.result import number
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Errors of estimators and clips on a log's own days; prints and renders as a table."""
+
+    impressions: int
+    queries: int
+    days: int
+    query_days: int
+    skipped: int
+    positions: int
+    problems: list[str]
+    noise_floor: dict[str, float]
+    rows: list[ErrorRow]
+    recommendations: list[Recommendation]
+    examination: list[float]
+    confidence: float
+    resampled: str
+    notes: list[str]
+    columns: list[Column] = field(repr=False)
+    draws: NDArray[np.float64] | None = field(repr=False)  # (replicates, problems, columns)
+
+    def row(self, problem: str, estimator: str, clip: float | None = None) -> ErrorRow:
+        """One error; `rctr` has no clip."""
+        if problem not in self.problems:
+            raise unknown("problem", problem, self.problems)
+        limit = None if clip is None or math.isinf(clip) or estimator == "rctr" else float(clip)
+        for row in self.rows:
+            if (row.problem, row.estimator, row.clip) == (problem, estimator, limit):
+                return row
+        raise InputError(f"{estimator!r} with clip {clip} was not tested: see .rows for what was")
+
+    def rmse(self, problem: str, estimator: str, clip: float | None = None) -> float:
+        return self.row(problem, estimator, clip).rmse
+
+    def best(self, problem: str | None = None, *, baseline: bool = True) -> tuple[str, float | None]:
+        """The estimator and clip with the lowest error; without `baseline`, the best besides the log's mean."""
+        row = self._best(self._only(problem), baseline)
+        return row.estimator, row.clip
+
+    def advice(self, problem: str | None = None) -> str:
+        """The recommendation in words."""
+        name = self._only(problem)
+        return next(r.text for r in self.recommendations if r.problem == name)
+
+    def difference(
+        self, problem: str, estimator: str, other: str, clip: float | None = None, other_clip: float | None = None
+    ) -> Difference:
+        """How much lower (negative) or higher the error of `estimator` is than that of `other`, relatively."""
+        a, b = self.row(problem, estimator, clip), self.row(problem, other, other_clip)
+        places = [self.columns.index((r.estimator, np.inf if r.clip is None else r.clip)) for r in (a, b)]
+        draws = self.draws[:, self.problems.index(problem), places] if self.draws is not None else None
+        return difference(a.rmse, b.rmse, draws, self.confidence)
+
+    def best_rows(self, problem: str) -> list[ErrorRow]:
+        """Each estimator with its best clip."""
+        names = dict.fromkeys(row.estimator for row in self.rows)
+        return [lowest([r for r in self.rows if (r.problem, r.estimator) == (problem, name)]) for name in names]
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = ("impressions", "queries", "days", "query_days", "skipped", "positions", "confidence", "resampled")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "problems": self.problems,
+            "noise_floor": self.noise_floor,
+            "recommendations": [asdict(r) for r in self.recommendations],
+            "errors": [asdict(row) for row in self.rows],
+            "examination": self.examination,
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_pylist([asdict(row) for row in self.rows])
+
+    def summary(self) -> str:
+        skipped = f", {self.skipped:,} without other days left out" if self.skipped else ""
+        return f"RMSE over {self.query_days:,} query-days of {self.queries:,} queries, {self.days:,} days{skipped}"
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The table for people: each estimator at its best clip M."""
+        best = [self.best_rows(problem) for problem in self.problems]
+        names = [row.estimator for row in best[0]]
+        body = [[name, *(cell(rows[i]) for rows in best)] for i, name in enumerate(names)]
+        floor = ["noise floor", *(number(self.noise_floor[problem]) for problem in self.problems)]
+        return ["estimator", *self.problems], [*body, floor]
+
+    def remarks(self) -> list[str]:
+        said = [r.text for r in self.recommendations]
+        worst = max(self.rows, key=lambda row: row.undefined)
+        if worst.undefined:
+            most = f"undefined on up to {worst.undefined:,} query-days ({worst.estimator})"
+            said.append(f"{most}: the mean of the other days stood in")
+        return said + self.notes
+
+    def __repr__(self) -> str:
+        header, body = self.cells()
+        widths = [max(len(r[i]) for r in [header, *body]) for i in range(len(header))]
+        lines = [
+            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
+            for r in [header, *body]
+        ]
+        return "\n".join([self.summary(), *lines, *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        header, body = self.cells()
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in header)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)
+        remarks = "".join(f"<li>{html.escape(text)}</li>" for text in self.remarks())
+        return (
+            f"<table><caption>{html.escape(self.summary())}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table><ul>{remarks}</ul>"
+        )
+
+    def _only(self, problem: str | None) -> str:
+        if problem is None and len(self.problems) > 1:
+            raise InputError(f"several problems were tested: name one of {', '.join(self.problems)}")
+        if problem is not None and problem not in self.problems:
+            raise unknown("problem", problem, self.problems)
+        return self.problems[0] if problem is None else problem
+
+    def _best(self, problem: str, baseline: bool) -> ErrorRow:
+        rows = [row for row in self.rows if row.problem == problem and (baseline or row.estimator != "rctr")]
+        return lowest(rows or [row for row in self.rows if row.problem == problem])
+
+
+def summarise(
+    days: Days, errors: Errors, problems: list[str], curve: Vector, alone: bool, confidence: float, count: int,
+    seed: int, notes: list[str],
+) -> Backtest:  # fmt: skip
+    """The errors as a result: intervals by resampling, and a recommendation for each problem."""
+    draws = errors.replicates(seed, count) if np.count_nonzero(errors.tested) > 1 else None
+    rmse, floor, undefined = errors.rmse(), errors.floor(), errors.undefined.sum(axis=0)
+    mean = errors.columns.index(("rctr", np.inf))
+    rows = []
+    for i, problem in enumerate(problems):
+        for at, (name, clip) in enumerate(errors.columns):
+            pair = draws[:, i, [at, mean]] if draws is not None else None
+            lower, upper = interval(draws[:, i, at], confidence) if draws is not None else (None, None)
+            against = difference(float(rmse[i, at]), float(rmse[i, mean]), pair, confidence)
+            limit = None if math.isinf(clip) else clip
+            rows.append(
+                ErrorRow(problem, name, limit, float(rmse[i, at]), lower, upper, int(undefined[i, at]), against)
+            )
+    floors = {problem: float(floor[i]) for i, problem in enumerate(problems)}
+    return Backtest(
+        impressions=int(days.impressions.sum()),
+        queries=int(np.count_nonzero(np.bincount(days.query, days.others > 0))),
+        days=len(np.unique(days.day)),
+        query_days=int(errors.tested.sum()),
+        skipped=int(len(days.query) - errors.tested.sum()),
+        positions=days.positions,
+        problems=problems,
+        noise_floor=floors,
+        rows=rows,
+        recommendations=[recommend([r for r in rows if r.problem == p], floors[p]) for p in problems],
+        examination=curve.tolist(),
+        confidence=confidence,
+        resampled="days" if alone else "queries",
+        notes=notes,
+        columns=errors.columns,
+        draws=draws,
+    )

@@ -1,0 +1,113 @@
+"""The errors of a backtest, row by row, what they say of each other, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.evaluate.backtest_days import Vector
+from counterrank.evaluate.result import number
+
+TIE = 1e-9  # errors closer than this, relatively, are the same: the larger clip is preferred
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One error against another: −0.1 is 10 % lower; None where the other is 0. No bounds: nothing to resample."""
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "–"
+        if self.lower is None or self.upper is None:
+            return f"{self.value:+.1%}"
+        return f"{self.value:+.1%} [{self.lower:+.1%}, {self.upper:+.1%}]"
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """The error of one estimator with one clip (None: none) on one problem."""
+
+    problem: str
+    estimator: str
+    clip: float | None
+    rmse: float
+    lower: float | None
+    upper: float | None
+    undefined: int  # query-days where the mean of the other days stood in
+    against_rctr: Difference
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to use for a problem, and whether it is better than the log's mean (`yes`, `no`, or `undecided`)."""
+
+    problem: str
+    estimator: str
+    clip: float | None
+    rmse: float
+    noise_floor: float
+    beats_rctr: str
+    against_rctr: Difference
+    text: str
+
+
+def recommend(rows: list[ErrorRow], floor: float) -> Recommendation:
+    problem, best = rows[0].problem, lowest(rows)
+    others = [row for row in rows if row.estimator != "rctr"]
+    against = best.against_rctr
+    at = f"noise floor {number(floor)}"
+    if best.estimator == "rctr" and others:
+        beats, near = "no", lowest(others)
+        text = (
+            f"{problem}: no estimator beats the log's mean on this log (rctr, RMSE {number(best.rmse)}, {at}); "
+            f"nearest: {named(near)}, {near.against_rctr}"
+        )
+    elif against.upper is not None and against.upper < 0:
+        beats = "yes"
+        text = f"{problem}: use {named(best)}: RMSE {number(best.rmse)} ({at}), {against} against the log's mean"
+    else:
+        beats = "undecided"
+        text = (
+            f"{problem}: {named(best)} has the lowest RMSE, {number(best.rmse)} ({at}), but does not reliably beat "
+            f"the log's mean: {against}"
+        )
+    return Recommendation(problem, best.estimator, best.clip, best.rmse, floor, beats, against, text)
+
+
+def named(row: ErrorRow) -> str:
+    """An estimator with its clip, in words."""
+    if row.estimator == "rctr":
+        return "rctr"
+    return f"{row.estimator} without clip" if row.clip is None else f"{row.estimator} with clip {row.clip:g}"
+
+
+def lowest(rows: list[ErrorRow]) -> ErrorRow:
+    least = min(row.rmse for row in rows)
+    return [row for row in rows if row.rmse <= least * (1 + TIE) + 1e-15][-1]
+
+
+def cell(row: ErrorRow) -> str:
+    if row.estimator == "rctr":
+        return number(row.rmse)
+    return f"{number(row.rmse)} (M {'∞' if row.clip is None else f'{row.clip:g}'})"
+
+
+def difference(
+    value: float, other: float, draws: NDArray[np.float64] | None, confidence: float
+) -> Difference:
+    if other == 0:
+        return Difference(0.0 if value == 0 else None, None, None)
+    if draws is None or not draws[:, 1].all():
+        return Difference(value / other - 1, None, None)
+    return Difference(value / other - 1, *interval(draws[:, 0] / draws[:, 1] - 1, confidence))
+
+
+def interval(draws: Vector, confidence: float) -> tuple[float, float]:
+    lower, upper = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(lower), float(upper)

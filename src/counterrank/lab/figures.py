@@ -1,0 +1,95 @@
+"""Pictures of a reproduction: Altair charts saved as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from counterrank.evaluate.backtest_result import Backtest
+
+WITHOUT = "pictures were left out: pip install 'counterrank[lab]'"
+COLOURS = {
+    "list": "#9c6b30", "wlist": "#d9a864", "ip": "#1f5fa8", "wip": "#7fb2e5", "pbm": "#2f8f4e", "item": "#b23a62",
+    "rctr": "#555555", "noise floor": "#bbbbbb",
+}  # fmt: skip
+
+
+def drawable() -> bool:
+    """Whether the packages that draw are installed."""
+    return find_spec("altair") is not None and find_spec("vl_convert") is not None
+
+
+def error_curves(result: Backtest, problems: Sequence[str], title: str, out: Path, name: str) -> list[str]:
+    """The error of each estimator against the clip M, a panel per problem; the log's mean and the floor are flat."""
+    alt: Any = import_module("altair")
+
+    limits = list(dict.fromkeys(row.clip for row in result.rows if row.estimator != "rctr"))
+    labels = ["∞" if clip is None else f"{clip:g}" for clip in limits]
+    records: list[dict[str, Any]] = []
+    for problem in problems:
+        for label, clip in zip(labels, limits, strict=True):
+            for estimator in dict.fromkeys(row.estimator for row in result.rows):
+                records.append(_point(problem, label, estimator, result.rmse(problem, estimator, clip)))
+            records.append(_point(problem, label, "noise floor", result.noise_floor[problem]))
+    shown = [n for n in COLOURS if any(r["estimator"] == n for r in records)]
+    colour = alt.Color(
+        "estimator:N", sort=shown, scale=alt.Scale(domain=shown, range=[COLOURS[n] for n in shown]), title=None
+    )
+    flat = alt.FieldOneOfPredicate(field="estimator", oneOf=["rctr", "noise floor"])
+    dash = alt.condition(flat, alt.value([5, 4]), alt.value([1, 0]))
+    chart = (
+        alt.Chart(alt.Data(values=records))
+        .mark_line(point=alt.OverlayMarkDef(size=14))
+        .encode(
+            x=alt.X("clip:O", sort=labels, title="clip M", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("rmse:Q", title="RMSE", scale=alt.Scale(zero=False)),
+            color=colour,
+            strokeDash=dash,
+        )
+        .properties(width=260, height=220)
+        .facet(column=alt.Column("problem:N", sort=list(problems), title=None))
+        .resolve_scale(y="independent")
+        .properties(title=title)
+    )
+    return _save(chart, out, name)
+
+
+def day_curves(series: dict[str, list[dict[str, float]]], title: str, out: Path, name: str) -> list[str]:
+    """Clicks per impression over the days of one query in each log: at position 1 and at all positions."""
+    alt: Any = import_module("altair")
+
+    records = [
+        {"log": log, "day": point["day"], "clicks": point[key], "positions": label, "impressions": point["impressions"]}
+        for log, points in series.items()
+        for point in points
+        for key, label in (("first", "position 1"), ("all", "all positions"))
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=records))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("day:Q", title="day", scale=alt.Scale(zero=False)),
+            y=alt.Y("clicks:Q", title="clicks per impression"),
+            color=alt.Color("positions:N", title=None, scale=alt.Scale(range=["#1f5fa8", "#b23a62"])),
+        )
+        .properties(width=340, height=220)
+        .facet(column=alt.Column("log:N", sort=list(series), title=None))
+        .resolve_scale(x="independent", y="independent")
+        .properties(title=title)
+    )
+    return _save(chart, out, name)
+
+
+def _point(problem: str, label: str, estimator: str, rmse: float) -> dict[str, Any]:
+    return {"problem": problem, "clip": label, "estimator": estimator, "rmse": rmse}
+
+
+def _save(chart: Any, out: Path, name: str) -> list[str]:
+    out.mkdir(parents=True, exist_ok=True)
+    paths = [out / f"{name}.png", out / f"{name}.svg"]
+    chart.save(str(paths[0]), scale_factor=2)
+    chart.save(str(paths[1]))
+    return [str(path) for path in paths]

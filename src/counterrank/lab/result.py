@@ -1,0 +1,56 @@
+"""What a reproduction gives: tables, findings beside the paper's, pictures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table for people."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim of the paper, and whether it holds on this data: `yes`, `no`, or `undecided`."""
+
+    claim: str
+    where: str
+    holds: str
+    measured: str
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The numbers and pictures of one paper on the data at hand."""
+
+    paper: str
+    tables: list[Table]
+    findings: list[Finding]
+    numbers: dict[str, Any]  # everything that the tables and pictures show, in full precision
+    pictures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+
+def verdict(lower: float | None, upper: float | None) -> str:
+    """Whether something that should be below 0 is, by its interval.
+
+    >>> verdict(-0.2, -0.1), verdict(-0.1, 0.1), verdict(0.1, 0.2), verdict(None, None)
+    ('yes', 'undecided', 'no', 'undecided')
+    """
+    if lower is None or upper is None:
+        return "undecided"
+    return "yes" if upper < 0 else "no" if lower > 0 else "undecided"
