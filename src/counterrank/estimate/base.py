@@ -39,6 +39,7 @@ class Evidence:
     estimated: bool = True
     same: bool = False
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
+    memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
 
     def per_query(self, table: NDArray[np.float64]) -> Vector:
         """Σ over the pairs (and positions) of each query, (Q,)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.errors import InputError
 from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
-from counterrank.estimate.support import unsupported_rankings
+from counterrank.estimate.support import logged_mass, unsupported_rankings
 from counterrank.statistics.rankings import Rankings
 
 
@@ -104,16 +104,12 @@ class ListSums:
         return float((r2 + 2 * back * r + n * back**2).sum() + self.thin.sum())
 
 
-_CACHE: dict[int, tuple[Evidence, ListSums]] = {}
-
-
 def weigh(evidence: Evidence) -> ListSums:
     """The sums of this evidence; `list` and `wlist` share them."""
-    kept = _CACHE.get(id(evidence))
-    if kept is None or kept[0] is not evidence:
-        _CACHE.clear()
-        kept = _CACHE[id(evidence)] = evidence, _weigh(evidence)
-    return kept[1]
+    sums = evidence.memo.get("list")
+    if not isinstance(sums, ListSums):
+        sums = evidence.memo["list"] = _weigh(evidence)
+    return sums
 
 
 def _weigh(evidence: Evidence) -> ListSums:
@@ -126,10 +122,11 @@ def _weigh(evidence: Evidence) -> ListSums:
     total = np.zeros((12, size))
     clipped = impossible = 0.0
     pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over rankings that were shown more than once
-    singles = np.zeros(size)
+    singles, logged = np.zeros(size), np.zeros(size)
     for chunk in counts.rankings.chunks():
         h = evidence.target.probability(chunk.queries, chunk.rows)
         pi = _logging(evidence, chunk)
+        logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
         raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
         over = raw > evidence.clip * (1 + ROUNDING)
@@ -148,7 +145,7 @@ def _weigh(evidence: Evidence) -> ListSums:
         for row, values in enumerate(rows):
             total[row] += np.bincount(chunk.queries, values, size)
     variance = pooled[0] / pooled[1] if pooled[1] > 0 else _variance(evidence)
-    unsupported, warnings = unsupported_rankings(evidence)
+    unsupported, warnings = unsupported_rankings(evidence, logged)
     if impossible:
         share = impossible / counts.total
         warnings.append(

@@ -10,28 +10,33 @@ import numpy as np
 
 from counterrank.ids import Codes
 from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.rankings import Rankings
 
 if TYPE_CHECKING:
-    from counterrank.estimate.base import Evidence
+    from counterrank.estimate.base import Evidence, Vector
 
 DRAWS = 200  # rankings drawn per query where the mass cannot be summed
 LISTED = 100_000  # rankings that are summed one by one, at most
 
 
-def unsupported_rankings(evidence: Evidence) -> tuple[float, list[str]]:
-    """The target's mass on rankings without logging mass, averaged over impressions, and what to say of it."""
+def logged_mass(chunk: Rankings, h: Vector, size: int) -> Vector:
+    """The target's mass on the rankings of a chunk, per query."""
+    if chunk.propensity is None:
+        return np.bincount(chunk.queries, h, size)
+    # one ranking may have come with several propensities
+    _, first = np.unique(ranking_keys(chunk.queries, chunk.rows, chunk.lengths), return_index=True)
+    return np.bincount(chunk.queries[first], h[first], size)
+
+
+def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[float, list[str]]:
+    """The target's mass on rankings without logging mass, averaged over impressions, and what to say of it.
+
+    `logged` is its mass on the rankings of the log, which is all that counts where the log is what tells of the logging
+    policy; where that is given, the two policies are compared.
+    """
     counts = evidence.counts
     size = len(counts.impressions)
     if evidence.estimated or evidence.by_propensity:
-        assert counts.rankings is not None  # noqa: S101
-        logged = np.zeros(size)
-        for chunk in counts.rankings.chunks():
-            h = evidence.target.probability(chunk.queries, chunk.rows)
-            if chunk.propensity is not None:  # one ranking may have come with several propensities
-                _, first = np.unique(ranking_keys(chunk.queries, chunk.rows, chunk.lengths), return_index=True)
-                logged += np.bincount(chunk.queries[first], h[first], size)
-            else:
-                logged += np.bincount(chunk.queries, h, size)
         return evidence.mean(np.clip(1 - logged, 0.0, 1.0)), []
     listed = evidence.target.support()
     if listed is not None:

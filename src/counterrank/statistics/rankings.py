@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.statistics.hashing import ranking_keys
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,12 @@ class Rankings:
         """One group per (query, ranking, propensity)."""
         if len(self) == 0:
             return self
-        columns = [self.rows[:, k] for k in range(self.rows.shape[1])][::-1] + [self.queries]
+        keys = ranking_keys(self.queries, self.rows, self.lengths)
         if self.propensity is not None:
-            columns.insert(0, self.propensity.view(np.int64))
-        order = np.lexsort(columns)
-        sorted_columns = np.stack([c[order] for c in columns], axis=1)
-        starts = np.flatnonzero(np.r_[True, (sorted_columns[1:] != sorted_columns[:-1]).any(axis=1)])
+            keys ^= self.propensity.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
         first = order[starts]
         return Rankings(
             self.queries[first],

@@ -1,0 +1,104 @@
+"""The embedded engine gives one answer, however little memory it is allowed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import counterrank as cr
+from counterrank.engine import Embedded, Plan
+from counterrank.log import files, read_log
+from counterrank.policy import PlackettLuce, Uniform
+from counterrank.simulate.log import simulate
+from counterrank.simulate.world import make_world
+
+FIELDS = ("value", "stderr", "effective_sample_size", "clipped", "unsupported")
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_world(queries=7, items=6, k=4, users="pbm", seed=5)
+
+
+@pytest.fixture(scope="module")
+def log(world):
+    return simulate(world, 3000, np.random.default_rng(1)).drop_columns(["propensity"])
+
+
+def assert_equal(a, b):
+    for x, y in zip(a.rows, b.rows, strict=True):
+        for name in FIELDS:
+            assert getattr(x, name) == pytest.approx(getattr(y, name), rel=1e-12), (x.estimator, name)
+
+
+@pytest.mark.parametrize("target", ["better", "plackett_luce", "uniform", "logging"])
+def test_reading_twice_spilling_and_small_batches_change_nothing(world, log, target, monkeypatch, tmp_path):
+    policy = {
+        "better": world.better(),
+        "plackett_luce": PlackettLuce(world.better(), 0.5),
+        "uniform": Uniform(),
+        "logging": "logging",
+    }[target]
+    path = tmp_path / "log.parquet"
+    pq.write_table(log, path)
+    plain = cr.evaluate(path, policy)
+    monkeypatch.setattr(files, "BATCH_ROWS", 101)
+    frugal = Embedded(cache_bytes=0, group_room=64)
+    assert_equal(cr.evaluate(path, policy, engine=frugal), plain)
+
+
+def test_rankings_that_spilled_were_more_than_fit(world, log):
+    counted = Embedded(group_room=64).count(read_log(log), Plan("clicks", np.ones, rankings="all"))
+    assert counted.spill is not None
+    whole = Embedded().count(read_log(log), Plan("clicks", np.ones, rankings="all")).counts.rankings
+    chunks = list(counted.counts.rankings.chunks())
+    assert len(chunks) > 1
+    assert sum(len(chunk) for chunk in chunks) == len(whole)
+    assert sum(chunk.impressions.sum() for chunk in chunks) == whole.impressions.sum() == 3000
+
+
+def test_lists_that_grow_longer_while_reading(monkeypatch):
+    """The first batches hold short lists, later ones long: tables widen, spilled rankings keep their place."""
+    rng = np.random.default_rng(3)
+    items, clicks = [], []
+    for length in np.repeat([1, 2, 5, 3, 7], 200):
+        items.append([str(x) for x in rng.permutation(8)[:length]])
+        clicks.append(rng.integers(0, 2, length).tolist())
+    log = pa.table({"query": ["q"] * len(items), "items": items, "clicks": clicks})
+    plain = cr.evaluate(log, Uniform())
+    monkeypatch.setattr(files, "BATCH_ROWS", 50)
+    assert_equal(cr.evaluate(log, Uniform(), engine=Embedded(cache_bytes=0, group_room=32)), plain)
+
+
+@pytest.mark.parametrize("split", [1, 1234, 2999])
+def test_statistics_of_parts_add_up_to_those_of_the_whole(log, split):
+    plan = Plan("clicks", np.ones, rankings="all", ranking_clicks=True)
+
+    def count(table):
+        return Embedded().count(read_log(table), plan).counts
+
+    whole, added = count(log), count(log.slice(0, split)) + count(log.slice(split))
+    assert as_dict(added) == as_dict(whole)
+
+
+def as_dict(counts):
+    queries = counts.pairs.query_ids.texts.to_pylist()
+    items = counts.pairs.item_ids.texts.to_pylist()
+    names = [(queries[q], items[i]) for q, i in zip(counts.pairs.queries, counts.pairs.items, strict=True)]
+    shown = {name: row.tolist() for name, row in zip(names, counts.shown, strict=True)}
+    clicked = {name: row.tolist() for name, row in zip(names, counts.clicked, strict=True)}
+    totals = dict(zip(queries, counts.impressions.tolist(), strict=True))
+    rankings = {
+        (queries[q], tuple(names[p][1] for p in rows if p >= 0)): (n, f, tuple(c))
+        for q, rows, n, f, c in zip(
+            counts.rankings.queries,
+            counts.rankings.rows,
+            counts.rankings.impressions,
+            counts.rankings.reward,
+            counts.rankings.clicks.tolist(),
+            strict=True,
+        )
+    }
+    return shown, clicked, totals, rankings, counts.log_impressions
