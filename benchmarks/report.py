@@ -24,13 +24,18 @@ def cells(run: dict[str, Any]) -> list[list[str]]:
 
 
 def ratios(run: dict[str, Any]) -> list[str]:
-    """Ours to each rival's, whole process to whole process and work to work."""
+    """Ours to each rival's: whole process, processor time (steadier on a busy machine), and work alone."""
     found = {r["name"]: r for r in reversed(run["results"]) if not r["failed"]}
     lines = []
     for target, names in {"table": ("cli-table", "ours-table"), "Plackett–Luce": ("cli-pl", "ours-pl")}.items():
         whole = next((found[name] for name in names if name in found), None)
         inside = found.get(names[-1])
-        for what, ours, key in (("whole process", whole, "seconds"), ("work alone", inside, "work")):
+        kinds = (
+            ("whole process", whole, "seconds"),
+            ("its processor time", whole, "cpu"),
+            ("work alone", inside, "work"),
+        )
+        for what, ours, key in kinds:
             if ours is None or not ours[key]:
                 continue
             parts = [
