@@ -81,16 +81,17 @@ def _item_positions(
     at_position = days.without(days.by_position(days.shown))
     share = np.divide(at_position, days.others[:, None], out=np.zeros_like(at_position), where=days.others[:, None] > 0)
     supported = days.by_position((shown > 0).astype(np.float64)) > 0
+    unseen, none = ~supported & (at_position > 0), days.others == 0
+    undefined = [unseen[:, problem.weights > 0].any(axis=1) | none for problem in problems]
     for clip in clips:
         weight = np.minimum(raw, clip)
         credit = days.by_position(weight * clicked)
-        rate = ratios(credit, days.by_position(weight * shown))
+        expected = share * ratios(credit, days.by_position(weight * shown)) if "wip" in names else share
         for i, problem in enumerate(problems):
             if "ip" in names:
                 yield i, "ip", clip, _over(credit @ problem.weights, days.others)
             if "wip" in names:
-                lost = (~supported & (at_position > 0) & (problem.weights > 0)).any(axis=1) | (days.others == 0)
-                yield i, "wip", clip, np.where(lost, np.nan, (share * rate) @ problem.weights)
+                yield i, "wip", clip, np.where(undefined[i], np.nan, expected @ problem.weights)
 
 
 def _items(
