@@ -31,11 +31,18 @@ def as_text(values: Any, what: str = "id") -> pa.Array:
     if pa.types.is_floating(kind):
         whole = pc.all(pc.or_kleene(pc.equal(array, pc.floor(array)), pc.is_null(array, nan_is_null=True))).as_py()
         if whole is False:
-            raise InputError(f"{what} must be text or whole numbers, but came as {kind} with fractions: store them as text")
+            raise InputError(
+                f"{what} must be text or whole numbers, but came as {kind} with fractions: store them as text"
+            )
         return pc.if_else(pc.is_nan(array), None, array).cast(pa.int64()).cast(pa.string())
-    if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_integer(kind) or is_text(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
         return array.cast(pa.string())
     raise InputError(f"{what} must be text or whole numbers, but came as {kind}: store them as text or integers")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is one of the three kinds of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,17 @@ class Ids:
         """The ids of these codes as they came: integers as integers, text as text."""
         taken = self.texts.take(pa.array(codes)).to_pylist()
         return [int(t) if canonical(t) else t for t in taken] if self.integer else taken
+
+    def column(self) -> pa.Array:
+        """All ids as they came, as text where they are not all 64-bit integers.
+
+        >>> Ids(pa.array(["7", "8"]), integer=True).column().type, Ids(pa.array(["7", "x"]), integer=True).column().type
+        (DataType(int64), DataType(string))
+        """
+        texts = self.texts.to_pylist() if self.integer else ["x"]
+        if all(canonical(text) and -(2**63) <= int(text) < 2**63 for text in texts):
+            return self.texts.cast(pa.int64())
+        return self.texts
 
 
 def canonical(text: str) -> bool:

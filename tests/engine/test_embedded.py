@@ -9,7 +9,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Embedded, Plan
-from counterrank.log import files, read_log
+from counterrank.log import parts, read_log
 from counterrank.policy import PlackettLuce, Uniform
 from counterrank.simulate.log import simulate
 from counterrank.simulate.world import make_world
@@ -44,7 +44,7 @@ def test_reading_twice_spilling_and_small_batches_change_nothing(world, log, tar
     path = tmp_path / "log.parquet"
     pq.write_table(log, path)
     plain = cr.evaluate(path, policy)
-    monkeypatch.setattr(files, "BATCH_ROWS", 101)
+    monkeypatch.setattr(parts, "BATCH_ROWS", 101)
     frugal = Embedded(cache_bytes=0, group_room=64)
     assert_equal(cr.evaluate(path, policy, engine=frugal), plain)
 
@@ -68,7 +68,7 @@ def test_lists_that_grow_longer_while_reading(monkeypatch):
         clicks.append(rng.integers(0, 2, length).tolist())
     log = pa.table({"query": ["q"] * len(items), "items": items, "clicks": clicks})
     plain = cr.evaluate(log, Uniform())
-    monkeypatch.setattr(files, "BATCH_ROWS", 50)
+    monkeypatch.setattr(parts, "BATCH_ROWS", 50)
     assert_equal(cr.evaluate(log, Uniform(), engine=Embedded(cache_bytes=0, group_room=32)), plain)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from counterrank.cli.backtest import backtest
@@ -20,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.",
 )
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "evaluate": evaluate,
     "backtest": backtest,

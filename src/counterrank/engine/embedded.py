@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,7 +31,11 @@ THREADS = 2
 
 @dataclass
 class Embedded:
-    """Counts in this process. Coded rows up to `cache_bytes` are kept for the second pass; a longer log is read twice."""
+    """Counts in this process.
+
+    Coded rows up to `cache_bytes` are kept for the second pass; a longer log is read twice. Up to `group_room` distinct
+    rankings are held in memory; more go to disk.
+    """
 
     cache_bytes: int = CACHE_BYTES
     group_room: int = GROUP_ROOM
@@ -65,9 +69,12 @@ class EmbeddedPass:
         self.cache: list[tuple[NDArray[np.int32], NDArray[np.int64] | None]] | None = []
         self.cached = 0
         self.log_impressions = 0
-        for rows in log.rows(self._columns()):
-            self._count(rows)
-            engine.progress(len(rows))
+        self._tallying: Future[None] | None = None
+        with ThreadPoolExecutor(1) as self._tallier:
+            for rows in log.rows(self._columns()):
+                self._count(rows)
+                engine.progress(len(rows))
+            self._settle()
         self.counts = self._finish()
 
     def _columns(self) -> list[str]:
@@ -104,30 +111,40 @@ class EmbeddedPass:
         return self.queries.encode(rows.query_keys, rows.query_values, insert)
 
     def _count(self, rows: Rows) -> None:
-        plan = self.plan
+        """Code a batch here while the batch before is tallied in a thread of its own."""
         self.log_impressions += int(rows.impressions.sum())
-        codes = self._query_codes(rows, insert=self.asked is None or plan.whole_log)
+        codes = self._query_codes(rows, insert=self.asked is None or self.plan.whole_log)
+        coded = self._code(rows, codes)
+        self._settle()
         if self.queries.size > len(self.per_query):
             grown = np.zeros((_power(self.queries.size), 4))
             grown[: len(self.per_query)] = self.per_query
             self.per_query = grown
-        coded = self._code(rows, codes)
-        depth = coded.shape[1]
-        self.pairs.widen(depth)
-        self.groups.widen(depth)
+        self.pairs.widen(coded.shape[1])
+        self.groups.widen(coded.shape[1])
+        self._tallying = self._tallier.submit(self._tally, rows, codes, coded)
+
+    def _settle(self) -> None:
+        """Wait until what was counted so far is in the tables."""
+        if self._tallying is not None:
+            self._tallying.result()
+            self._tallying = None
+
+    def _tally(self, rows: Rows, codes: Codes, coded: NDArray[np.int32]) -> None:
+        plan, groups = self.plan, self.groups
         reward = rows.reward if rows.reward is not None else np.zeros(0)
         propensity = rows.propensity if rows.propensity is not None else np.zeros(0)
         wanted = (2 if plan.rankings == "all" else 0) if isinstance(plan.rankings, str) else 1
         order = kernels.by_query(codes, self.queries.size)
         ordered = np.full_like(coded, -1)
-        covered, theta, groups = self._covered(), plan.weights(depth), self.groups
+        covered, theta = self._covered(), plan.weights(coded.shape[1])
         done = 0
         while True:
             done = kernels.tally_rows(
-                done, order, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions, propensity,
-                plan.by_propensity, theta, self.size, self.pairs.item, self.pairs.tally, self.per_query, wanted,
-                self.wanted, groups.slots, groups.query, groups.rows, groups.sums, groups.propensity, groups.clicks,
-                coded, ordered,
+                done, order, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
+                propensity, plan.by_propensity, theta, self.size, self.pairs.item, self.pairs.tally, self.per_query,
+                wanted, self.wanted, groups.slots, groups.query, groups.rows, groups.sums, groups.propensity,
+                groups.clicks, coded, ordered,
             )  # fmt: skip
             if done >= len(rows):
                 break
@@ -165,6 +182,7 @@ class EmbeddedPass:
             self.items.size = int(self.size[kernels.ITEMS])
 
     def _make_pair_room(self, longest: int) -> None:
+        self._settle()
         self.pairs.grow(int(self.size[kernels.PAIRS]), int(self.size[kernels.PAIRS]) + longest)
         while 2 * (self.size[kernels.ITEMS] + longest) > len(self.items.slots) // 2 - 1:
             self.items.grow()
@@ -279,7 +297,7 @@ class EmbeddedPass:
                 return out
 
             with ThreadPoolExecutor(THREADS) as pool:
-                return np.sum(list(pool.map(run, parts)), axis=0)
+                return np.asarray(np.sum(list(pool.map(run, parts)), axis=0))
         out = np.zeros(size)
         for again in self.log.rows(self._columns()):
             codes = self._query_codes(again, insert=False)

@@ -137,8 +137,8 @@ def code_rows(
 
 @njit(cache=True, nogil=True)
 def tally_rows(
-    start, order, query_codes, covered, offsets, reward, has_reward, impressions, propensity, by_propensity, theta, size,
-    pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
+    start, order, query_codes, covered, offsets, reward, has_reward, impressions, propensity, by_propensity, theta,
+    size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
     group_propensity, group_clicks, coded, ordered,
 ):  # fmt: skip
     """Count coded rows from the `start`-th in order: pairs by position, sums by query, rankings.

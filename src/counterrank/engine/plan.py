@@ -65,5 +65,3 @@ class Engine(Protocol):
     name: str
 
     def count(self, log: Log, plan: Plan) -> Pass: ...
-
-

@@ -51,7 +51,9 @@ class Spill:
     def read(self, positions: int) -> Iterator[Rankings]:
         """The groups, added up, a partition at a time."""
         for number in range(PARTITIONS):
-            parts = [self._load(number, width, positions) for width in self.widths if self._file(number, width).exists()]
+            parts = [
+                self._load(number, width, positions) for width in self.widths if self._file(number, width).exists()
+            ]
             if parts:
                 query, rows, sums, propensity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
                 yield Rankings(

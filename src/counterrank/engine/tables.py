@@ -112,15 +112,17 @@ class GroupTable:
         self.propensity = np.zeros(size)
         self.clicks = np.zeros((size if self.with_clicks else 0, self.positions), dtype=np.int64)
 
+    def _columns(self) -> list[NDArray[Any]]:
+        return [self.query, self.rows, self.sums, self.propensity, self.clicks]
+
     def grow(self, used: int) -> bool:
         """Double the room; False where the limit is reached and the groups must go elsewhere."""
         if len(self.query) * 2 > self.room:
             return False
-        old = self.slots, self.query, self.rows, self.sums, self.propensity, self.clicks
+        slots, old = self.slots, self._columns()
         self._allocate(len(self.query) * 2)
-        kernels.rehash(old[0], self.slots, 2)
-        fresh = self.query, self.rows, self.sums, self.propensity, self.clicks
-        for new, was in zip(fresh, old[1:], strict=True):
+        kernels.rehash(slots, self.slots, 2)
+        for new, was in zip(self._columns(), old, strict=True):
             new[:used] = was[:used]
         return True
 

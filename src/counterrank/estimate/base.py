@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.policy import BoundPolicy
 from counterrank.statistics.counts import Counts
-from counterrank.statistics.pairs import Table
+from counterrank.statistics.pairs import Table, sum_by
 
 Vector = NDArray[np.float64]
 ROUNDING = 1e-12  # a weight is clipped where it is above the clip by more than rounding
@@ -38,13 +38,14 @@ class Evidence:
     shares: bool = True
     estimated: bool = True
     same: bool = False
+    fitted: list[str] = field(default_factory=list)  # what the fit of the examination curve has to say
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
     memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
 
     def per_query(self, table: NDArray[np.float64]) -> Vector:
         """Σ over the pairs (and positions) of each query, (Q,)."""
         flat = table.sum(axis=1) if table.ndim == 2 else table
-        return np.bincount(self.counts.pairs.queries, weights=flat, minlength=len(self.counts.impressions))
+        return sum_by(self.counts.pairs.queries, flat, len(self.counts.impressions))
 
     def mean(self, per_query: Vector) -> float:
         """The mean over impressions of something that each query has one of."""
@@ -125,6 +126,7 @@ def constant(evidence: Evidence, removed: Table, value: float) -> Vector:
     return evidence.per_query(removed * evidence.counts.shown) / evidence.counts.impressions - value
 
 
-def mean_share(part: NDArray[np.float64], whole: NDArray[np.int64]) -> float:
-    total = float(whole.sum())
-    return float(part.sum() / total) if total else 0.0
+def share_of(marked: NDArray[np.bool_], shown: NDArray[np.int64]) -> float:
+    """The share of shown (impression, position) weights that are marked."""
+    total = float(shown.sum())
+    return float((marked * shown).sum() / total) if total else 0.0

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import Evidence, Linear, Vector, constant, mean_share
+from counterrank.estimate.base import Evidence, Linear, Vector, constant, share_of
 from counterrank.statistics.pairs import Table
 
 
@@ -40,7 +40,7 @@ class ItemPosition:
             offset,
             constant(evidence, offset, value),
             thin_strata(np.where(free, weight * theta, 0.0), counts.shown, counts.clicked),
-            mean_share(clipped * counts.shown, counts.shown),
+            share_of(clipped, counts.shown),
             unsupported_pairs(evidence),
         )
 

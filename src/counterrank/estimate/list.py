@@ -10,6 +10,7 @@ import numpy as np
 from counterrank.errors import InputError
 from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
 from counterrank.estimate.support import logged_mass, unsupported_rankings
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 
@@ -65,17 +66,15 @@ class WeightedList:
             return Estimate(None, per_query, None, None, share, sums.unsupported, [*sums.warnings, *why])
         value = float(sums.credit.sum() / mass)
         second = sums.second_moment(evidence, value, 0.0) / (mass / counts.total) ** 2
-        return Estimate(
-            value, per_query, second, sums.effective_sample_size(), share, sums.unsupported, sums.warnings
-        )
+        return Estimate(value, per_query, second, sums.effective_sample_size(), share, sums.unsupported, sums.warnings)
 
 
 @dataclass
 class ListSums:
     """What the list estimators sum over groups of rankings, per query.
 
-    `free` sums are of groups whose weight moves with the log's own shares, `held` sums of the others: those with a known
-    or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward².
+    `free` sums are of groups whose weight moves with the log's own shares, `held` sums of the others: those with a
+    known or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward².
     """
 
     credit: Vector  # Σ w·F
@@ -84,7 +83,7 @@ class ListSums:
     free_credit: Vector  # Σ w·F
     free_mass: Vector  # Σ w·n
     free_within: Vector  # Σ w²·(F2 − F²/n)
-    held: Vector  # (4, Q): Σ w·(F, n) and Σ w²·(n, F, F2) in rows
+    held: Vector  # (5, Q): Σ w·F, Σ w·n, Σ w²·n, Σ w²·F and Σ w²·F2 in rows
     clipped: float
     unsupported: float
     warnings: list[str]
@@ -136,14 +135,14 @@ def _weigh(evidence: Evidence) -> ListSums:
         free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
         within = np.maximum(f2 - f**2 / n, 0.0)
         pooled += within.sum(), (n - 1).sum()
-        singles += np.bincount(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
+        singles += sum_by(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
         thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
         rows = (
             w * f, w * n, w**2 * n, free * w * f, free * w * n, free * w**2 * within,
             ~free * w * f, ~free * w * n, ~free * w**2 * n, ~free * w**2 * f, ~free * w**2 * f2, thin,
         )  # fmt: skip
         for row, values in enumerate(rows):
-            total[row] += np.bincount(chunk.queries, values, size)
+            total[row] += sum_by(chunk.queries, values, size)
     variance = pooled[0] / pooled[1] if pooled[1] > 0 else _variance(evidence)
     unsupported, warnings = unsupported_rankings(evidence, logged)
     if impossible:
@@ -151,8 +150,10 @@ def _weigh(evidence: Evidence) -> ListSums:
         warnings.append(
             f"{share:.1%} of the impressions show a ranking that the given logging policy never shows: they count as 0"
         )
+    credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
+    thin = total[11] + singles * variance
     return ListSums(
-        *total[:6], total[6:11], clipped, unsupported, warnings, total[11] + singles * variance
+        credit, mass, mass2, free_credit, free_mass, free_within, total[6:11], clipped, unsupported, warnings, thin
     )
 
 

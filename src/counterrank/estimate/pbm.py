@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Evidence, Linear, Vector, constant, mean_share
+from counterrank.estimate.base import Evidence, Linear, Vector, constant, share_of
 from counterrank.estimate.ip import estimated_freely, ratios
 
 
@@ -35,8 +35,8 @@ class PositionBased:
         looks = theta * examination
         target, logging = evidence.shown_by_target @ looks, evidence.shown_by_logging @ looks
         exposure = counts.shown @ looks
-        weight, clipped = evidence.ratio(target, logging, counts.shown.any(axis=1))
-        clicks = counts.clicked @ theta
+        weight, clipped = evidence.ratio(target, logging, np.asarray(counts.shown.any(axis=1)))
+        clicks = np.asarray(counts.clicked @ theta, dtype=np.float64)
         credit = weight * clicks
         value = float(credit.sum() / counts.total)
         free = estimated_freely(evidence, clipped)
@@ -53,7 +53,7 @@ class PositionBased:
             offset,
             constant(evidence, offset, value),
             self._thin(evidence, np.where(free, weight, 0.0), attraction, theta, looks),
-            mean_share(clipped[:, None] * counts.shown, counts.shown),
+            share_of(clipped[:, None], counts.shown),
             evidence.mean(evidence.per_query(never)) / total if total else 0.0,
         )
 
@@ -61,7 +61,9 @@ class PositionBased:
         """As `ip`'s: an attraction from N impressions takes up one of their degrees of freedom."""
         counts = evidence.counts
         expected = attraction[:, None] * looks
-        squares = (theta**2 * counts.clicked - 2 * theta * expected * counts.clicked + expected**2 * counts.shown).sum(1)
+        squares = (theta**2 * counts.clicked - 2 * theta * expected * counts.clicked + expected**2 * counts.shown).sum(
+            1
+        )
         seen = counts.shown.sum(axis=1)
         freedom = np.maximum(seen - 1, 0)
         pooled = squares.sum() / freedom.sum() if freedom.sum() else 0.0

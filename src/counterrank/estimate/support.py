@@ -10,6 +10,7 @@ import numpy as np
 
 from counterrank.ids import Codes
 from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ LISTED = 100_000  # rankings that are summed one by one, at most
 def logged_mass(chunk: Rankings, h: Vector, size: int) -> Vector:
     """The target's mass on the rankings of a chunk, per query."""
     if chunk.propensity is None:
-        return np.bincount(chunk.queries, h, size)
+        return sum_by(chunk.queries, h, size)
     # one ranking may have come with several propensities
     _, first = np.unique(ranking_keys(chunk.queries, chunk.rows, chunk.lengths), return_index=True)
-    return np.bincount(chunk.queries[first], h[first], size)
+    return sum_by(chunk.queries[first], h[first], size)
 
 
 def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[float, list[str]]:
@@ -42,18 +43,18 @@ def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[float, lis
     if listed is not None:
         queries, rankings, probability = listed
         lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, probability)
-        return evidence.mean(np.bincount(queries, lost, size)), []
+        return evidence.mean(sum_by(queries, lost, size)), []
     listed = evidence.logging.support()
     if listed is not None:
         queries, rankings, _ = listed
-        found = np.bincount(queries, evidence.target.probability(queries, rankings), size)
+        found = sum_by(queries, evidence.target.probability(queries, rankings), size)
         return evidence.mean(np.clip(1 - found, 0.0, 1.0)), []
     every = _all_rankings(evidence)
     if every is not None:
         queries, rankings = every
         h = evidence.target.probability(queries, rankings)
         lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, h)
-        return evidence.mean(np.bincount(queries, lost, size)), []
+        return evidence.mean(sum_by(queries, lost, size)), []
     rng = np.random.default_rng(0)
     queries = np.repeat(np.arange(size), DRAWS)
     lost = evidence.logging.probability(queries, evidence.target.sample(queries, rng)) <= 0
@@ -69,9 +70,10 @@ def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[float, lis
 def _all_rankings(evidence: Evidence) -> tuple[Codes, Codes] | None:
     """Every ranking of the items that the target shows, of every length; None where they are too many."""
     pairs = evidence.counts.pairs
-    shown = evidence.target.marginals().any(axis=1)
-    items = np.bincount(pairs.queries, shown, len(pairs.lengths)).astype(int)
-    sizes = [sum(perm(m, k) for k in range(1, min(m, length) + 1)) for m, length in zip(items, pairs.lengths, strict=True)]
+    shown = np.asarray(evidence.target.marginals().any(axis=1))
+    items = sum_by(pairs.queries, shown, len(pairs.lengths)).astype(int)
+    depths = np.minimum(items, pairs.lengths)
+    sizes = [sum(perm(m, k) for k in range(1, depth + 1)) for m, depth in zip(items, depths, strict=True)]
     if sum(sizes) > LISTED:
         return None
     rankings = np.full((sum(sizes), pairs.positions), -1, dtype=np.int64)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Evidence, Linear, mean_share
+from counterrank.estimate.base import Evidence, Linear, share_of
 from counterrank.estimate.ip import (
     click_rates,
     estimated_freely,
@@ -40,7 +40,7 @@ class WeightedItemPosition:
         rate = ratios(credit.sum(axis=0), bottom)
         lost = np.flatnonzero((bottom == 0) & (theta > 0) & (share > 0))
         value = None if len(lost) else float((share * rate).sum())
-        warnings = [f"undefined: the log never shows what the target shows at position {lost[0] + 1}"] if len(lost) else []
+        why = [f"undefined: the log never shows what the target shows at position {k + 1}" for k in lost[:1]]
         gain = np.where(theta > 0, share * ratios(np.full_like(bottom, counts.total), bottom), 0.0)
         free = estimated_freely(evidence, clipped)
         removed = np.where(free, gain * weight * (theta * click_rates(counts.shown, counts.clicked) - rate), 0.0)
@@ -54,9 +54,9 @@ class WeightedItemPosition:
             offset,
             back - (value or 0.0),
             thin_strata(np.where(free, gain * weight * theta, 0.0), counts.shown, counts.clicked),
-            mean_share(clipped * counts.shown, counts.shown),
+            share_of(clipped, counts.shown),
             unsupported_pairs(evidence),
-            warnings,
+            why,
         )
 
     def _per_query(self, evidence: Evidence, credit: np.ndarray, mass: np.ndarray) -> np.ndarray:

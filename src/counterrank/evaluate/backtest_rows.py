@@ -98,9 +98,7 @@ def cell(row: ErrorRow) -> str:
     return f"{number(row.rmse)} (M {'∞' if row.clip is None else f'{row.clip:g}'})"
 
 
-def difference(
-    value: float, other: float, draws: NDArray[np.float64] | None, confidence: float
-) -> Difference:
+def difference(value: float, other: float, draws: NDArray[np.float64] | None, confidence: float) -> Difference:
     if other == 0:
         return Difference(0.0 if value == 0 else None, None, None)
     if draws is None or not draws[:, 1].all():

@@ -145,7 +145,9 @@ def _answers(facts: dict[str, Any], log: Log) -> list[str]:
     if vary == 0:
         said.append("every query has one ranking only: the log cannot tell any other ranking's value")
     else:
-        said.append(f"{vary:.1%} of the impressions are of queries whose ranking varied: only there can others be judged")
+        said.append(
+            f"{vary:.1%} of the impressions are of queries whose ranking varied: only there can others be judged"
+        )
     again = facts["impressions_of_repeated_rankings"]
     said.append(
         f"whole rankings (list, wlist): {again:.1%} of the impressions show a ranking that was shown more than once"

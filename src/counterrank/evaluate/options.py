@@ -123,7 +123,11 @@ def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[l
         return wanted, []
     left = [name for name in wanted if not ESTIMATORS[name].needs_clicks]
     out = [name for name in wanted if name not in left]
-    notes = [f"{', '.join(out)} left out: they credit single clicks, and the metric is a page-level reward"] if out else []
+    notes = (
+        [f"{', '.join(out)} left out: they credit single clicks, and the metric is a page-level reward"] if out else []
+    )
     if not left:
-        raise InputError(f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, or --metric clicks")
+        raise InputError(
+            f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, or --metric clicks"
+        )
     return left, notes

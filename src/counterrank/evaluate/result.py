@@ -78,7 +78,8 @@ class Evaluation:
 
     def summary(self) -> str:
         share = f", {self.covered:.1%} of the log" if self.covered < 1 else ""
-        return f"{self.metric}: {self.impressions:,} impressions of {self.queries:,} queries{share}, {self.positions} positions"
+        of = f"{self.impressions:,} impressions of {self.queries:,} queries{share}"
+        return f"{self.metric}: {of}, {self.positions} positions"
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The table for people: header and rows."""
@@ -109,7 +110,10 @@ class Evaluation:
     def __repr__(self) -> str:
         header, body = self.cells()
         widths = [max(len(r[i]) for r in [header, *body]) for i in range(len(header))]
-        lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))) for r in [header, *body]]
+        lines = [
+            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
+            for r in [header, *body]
+        ]
         return "\n".join([self.summary(), *lines, *self.remarks()])
 
     def _repr_html_(self) -> str:

@@ -9,7 +9,7 @@ from counterrank.estimate import ESTIMATORS, Estimate, Evidence
 FEW = 30  # impressions that carry an estimate, below which a normal interval is not to be trusted
 
 
-def warn(name: str, estimate: Estimate, evidence: Evidence, fitted: list[str]) -> list[str]:
+def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     """The warnings of one estimate."""
     said = list(estimate.warnings)
     if name in ("wlist", "wip"):
@@ -20,15 +20,16 @@ def warn(name: str, estimate: Estimate, evidence: Evidence, fitted: list[str]) -
         said.append(f"the log never shows {_percent(estimate.unsupported)} of what the target shows; it is {lost}")
     if estimate.clipped > 0:
         said.append(
-            f"{_percent(estimate.clipped)} of the weights were clipped at {evidence.clip:g}: the estimate is biased downwards"
+            f"{_percent(estimate.clipped)} of the weights were clipped at {evidence.clip:g}: "
+            "the estimate is biased downwards"
         )
     size = estimate.effective_sample_size
     if size is not None and size < FEW and estimate.value is not None:
         said.append(f"only {size:.3g} impressions' worth of evidence: the interval may be far too narrow")
     elif size is None and estimate.value is not None and ESTIMATORS[name].clips:
         said.append("no impression carries weight: the log cannot tell")
-    if name == "pbm" and fitted:
-        said.extend(fitted)
+    if name == "pbm":
+        said.extend(evidence.fitted)
     if name == "pbm" and np.any(evidence.examination > 1 + 1e-9):
         said.append("some positions are examined more than position 1: is the order of `items` the order shown?")
     return said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -75,16 +76,17 @@ class Counts:
         pairs = Pairs.build(query_ids, item_ids, np.concatenate(of_query), np.concatenate(of_item), lengths, positions)
         shown = np.zeros((len(pairs), positions), dtype=np.int64)
         clicked = np.zeros_like(shown)
-        totals = [np.zeros(len(query_ids)) for _ in range(3)]
+        totals: list[NDArray[Any]] = [np.zeros(len(query_ids)) for _ in range(3)]
         moved = []
-        for i, side in enumerate((self, other)):
+        for i, part in enumerate((self, other)):
             rows = pairs.find(of_query[i], of_item[i])
-            shown[rows, : side.pairs.positions] += side.shown
-            clicked[rows, : side.pairs.positions] += side.clicked
-            for total, part in zip(totals, (side.impressions, side.reward, side.reward2), strict=True):
-                total[queries[i]] += part
-            if side.rankings is not None:
-                groups = sum_chunks(side.rankings)
+            depth = part.pairs.positions
+            shown[rows] += np.pad(part.shown, ((0, 0), (0, positions - depth)))
+            clicked[rows] += np.pad(part.clicked, ((0, 0), (0, positions - depth)))
+            for total, values in zip(totals, (part.impressions, part.reward, part.reward2), strict=True):
+                total[queries[i]] += values
+            if part.rankings is not None:
+                groups = sum_chunks(part.rankings)
                 moved.append(groups.moved(rows, queries[i], positions))
         return Counts(
             pairs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,3 +58,8 @@ class Pairs:
 
 
 Table = NDArray[np.float64]  # (P, K): one number per pair and position
+
+
+def sum_by(codes: Codes, values: NDArray[Any], size: int) -> NDArray[np.float64]:
+    """Σ of the values of each code from 0 to size - 1."""
+    return np.bincount(codes, values, size).astype(np.float64, copy=False)

@@ -37,7 +37,7 @@ class Rankings:
 
     @property
     def lengths(self) -> Codes:
-        return (self.rows >= 0).sum(axis=1)
+        return np.asarray((self.rows >= 0).sum(axis=1), dtype=np.int64)
 
     def moved(self, pair_rows: Codes, queries: Codes | None = None, positions: int | None = None) -> Rankings:
         """The same groups where pair p is now row pair_rows[p], and query q is now queries[q]."""
@@ -47,7 +47,8 @@ class Rankings:
             wider = (0, 0), (0, positions - rows.shape[1])
             rows = np.pad(rows, wider, constant_values=-1)
             clicks = np.pad(clicks, wider) if clicks is not None else None
-        return replace(self, rows=rows, clicks=clicks, queries=self.queries if queries is None else queries[self.queries])
+        of = self.queries if queries is None else queries[self.queries]
+        return replace(self, rows=rows, clicks=clicks, queries=of)
 
     def without_propensity(self) -> Rankings:
         """Groups by ranking alone."""

@@ -1,0 +1,196 @@
+"""A question to a log: which policy, against which logging policy, worth what, how deep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.engine import Metric, Pass, Plan, WantedRankings
+from counterrank.errors import InputError, unknown
+from counterrank.estimate import Evidence
+from counterrank.evaluate.options import check_clip, check_length, check_top, examination_curve, position_weights
+from counterrank.log import Log
+from counterrank.policy import BoundPolicy, Logged, LoggedShares, Policy, Uniform, read_policy
+from counterrank.statistics.counts import Counts
+
+METRICS: tuple[Metric, ...] = ("reward", "clicks")
+LOGGINGS = ("log", "propensity", "uniform")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a log, checked and complete.
+
+    `logging` is None where the log's own shares stand for the logging policy; `by_propensity`: the log's column tells
+    the chance of each ranking. `same`: the target is the logging policy itself.
+    """
+
+    log: Log
+    target: Policy
+    logging: Policy | None
+    by_propensity: bool
+    same: bool
+    candidates: Policy | None
+    metric: Metric
+    top: int | None
+    weights: str | Sequence[float]
+    examination: str | Sequence[float]
+    clip: float
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def ask(
+        cls,
+        log: Log,
+        target: Any,
+        *,
+        metric: str | None = None,
+        top: int | None = None,
+        weights: str | Sequence[float] = "clicks",
+        examination: str | Sequence[float] = "reciprocal",
+        clip: float | None = None,
+        logging: Any = None,
+        candidates: Any = None,
+    ) -> Question:
+        """From options as users give them."""
+        asked_metric = _metric(log, metric, check_top(top), weights)
+        position_weights(weights)
+        if not (isinstance(examination, str) and examination == "em"):
+            examination_curve(examination, 1)
+        policy = Uniform() if isinstance(target, str) and target == "uniform" else read_policy(target)
+        by_propensity, known = _logging(log, logging)
+        narrowed = Uniform(candidates) if candidates is not None else None
+        if narrowed is not None:
+            policy = narrowed if _is_open(policy) else policy
+            known = narrowed if _is_open(known) else known
+        same = isinstance(policy, Logged) or policy is known
+        if same and known is not None:
+            policy = known
+        return cls(
+            log, policy, known, by_propensity and not same, same, narrowed, asked_metric, top, weights, examination,
+            check_clip(clip),
+        )  # fmt: skip
+
+    def plan(self, rankings: bool) -> Plan:
+        """What the first pass must count; `rankings`: some estimator weighs whole rankings."""
+        wanted: Literal["none", "all"] | WantedRankings = "none"
+        if rankings and not self.same:
+            listed = self.target.rankings()
+            wanted = "all" if listed is None else WantedRankings(*listed)
+        policies = [p for p in (self.target, self.logging) if p is not None]
+        return Plan(
+            metric=self.metric,
+            weights=position_weights(self.weights),
+            queries=self.target.queries(),
+            top=self.top,
+            rankings=wanted,
+            by_propensity=self.by_propensity and wanted != "none",
+            all_items=self.top is not None and any(policy.ranks_all for policy in policies),
+            whole_log=isinstance(self.examination, str) and self.examination == "em",
+        )
+
+    def evidence(self, run: Pass, marginals: bool) -> Evidence:
+        """The counted log with both policies on its pairs; `marginals`: some estimator credits single clicks."""
+        counts = self._extended(run.counts)
+        positions = self.top or counts.pairs.positions
+        check_length(self.weights, positions, "weights")
+        check_length(self.examination, positions, "examination")
+        by_propensity = self.by_propensity
+        if by_propensity and self.top is not None and self.top < counts.longest:
+            by_propensity = False
+            self.notes.append(
+                f"propensities are of whole rankings, but --top {self.top} cuts them: shares of the cut ones are used"
+            )
+            if counts.rankings is not None:
+                counts = replace(counts, rankings=counts.rankings.without_propensity())
+        shares = LoggedShares(counts.pairs, counts.shown, counts.impressions)
+        logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
+        target = logging if self.same else self.target.bind(counts.pairs)
+        nothing = np.zeros(counts.shown.shape)
+        shown_by_logging = logging.marginals() if marginals else nothing
+        curve, fitted = self._examination(counts, positions)
+        depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
+        return Evidence(
+            counts=counts,
+            target=target,
+            logging=logging,
+            shown_by_target=shown_by_logging if self.same or not marginals else target.marginals(),
+            shown_by_logging=shown_by_logging,
+            weights=theta[:depth],
+            examination=curve[:depth],
+            positions=positions,
+            looks_below=(float((theta * curve)[depth:].sum()), float(theta[depth:].sum())),
+            fitted=fitted,
+            clip=self.clip,
+            shares=self.logging is None,
+            estimated=self.logging is None and not by_propensity,
+            same=self.same,
+            by_propensity=by_propensity,
+        )
+
+    def _extended(self, counts: Counts) -> Counts:
+        """The counts with pairs for every item that a policy names for a query of the log."""
+        queries, items = [], []
+        for policy in (self.target, self.logging, self.candidates):
+            if policy is not None:
+                named, shown = policy.items()
+                codes = counts.pairs.query_ids.codes(named)
+                queries.append(codes[codes >= 0])
+                items.append(shown.filter(pa.array(codes >= 0)))
+        if not sum(map(len, queries)):
+            return counts
+        return counts.extended(np.concatenate(queries), pa.concat_arrays(items))
+
+    def _examination(self, counts: Counts, positions: int) -> tuple[NDArray[np.float64], list[str]]:
+        """The curve for all positions, and what its fit has to say."""
+        if not (isinstance(self.examination, str) and self.examination == "em"):
+            return examination_curve(self.examination, positions), []
+        from counterrank.click.examination import fit_examination  # brings SciPy's optimisers along
+
+        assert counts.whole is not None  # noqa: S101 - the plan asked for it
+        fit = fit_examination(*counts.whole)
+        curve = np.concatenate([fit.examination, np.zeros(max(positions - len(fit.examination), 0))])
+        return curve[:positions], list(fit.notes)
+
+
+def _metric(log: Log, metric: str | None, top: int | None, weights: str | Sequence[float]) -> Metric:
+    chosen = metric if metric is not None else "reward" if "reward" in log.columns else "clicks"
+    if chosen not in METRICS:
+        raise unknown("metric", chosen, METRICS)
+    if chosen not in log.columns:
+        raise InputError(f"{log.name}: --metric {chosen} needs a column {chosen!r}, which the log does not have")
+    if chosen == "clicks":
+        return "clicks"
+    if top is not None or not (isinstance(weights, str) and weights == "clicks"):
+        raise InputError("--top and --weights weigh clicks, but the metric is the reward of pages: add --metric clicks")
+    return "reward"
+
+
+def _logging(log: Log, given: Any) -> tuple[bool, Policy | None]:
+    """Whether the log's propensities tell of its rankings, and the logging policy where it is given."""
+    if given is None:
+        given = "propensity" if "propensity" in log.columns else "log"
+    if not isinstance(given, str):
+        policy = read_policy(given)
+        return False, None if isinstance(policy, Logged) else policy
+    if given == "propensity":
+        if "propensity" not in log.columns:
+            raise InputError(f"{log.name}: --logging propensity needs a column 'propensity', which is not in the log")
+        return True, None
+    if given in ("log", "logging"):
+        return False, None
+    if given == "uniform":
+        return False, Uniform()
+    if not any(sign in given for sign in "./*"):
+        raise unknown("logging", given, [*LOGGINGS, "or a policy file"])
+    return False, read_policy(given)
+
+
+def _is_open(policy: Policy | None) -> bool:
+    """A uniform policy that was not told its candidates."""
+    return isinstance(policy, Uniform) and policy.ranks_all
