@@ -20,3 +20,13 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> InputError:
     near = get_close_matches(name, options, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return InputError(f"unknown {kind} {name!r}: {hint}Choose from {', '.join(options)}")
+
+
+def near(name: str, came: Iterable[str]) -> str:
+    """A hint at what came instead of a missing name, or nothing.
+
+    >>> near("items", ["query", "itmes"])
+    " (is it 'itmes'?)"
+    """
+    found = get_close_matches(name, list(came), n=1, cutoff=0.6)
+    return f" (is it {found[0]!r}?)" if found else ""

@@ -18,7 +18,7 @@ from policy_worlds import HOSTILE
 
 from counterrank.errors import InputError
 from counterrank.policy import Logged, PlackettLuce, Scores, Table, read_policy
-from counterrank.policy._files import read_table
+from counterrank.policy._files import open_source
 
 OTHERS = [query for query in HOSTILE if query != "00123"]
 TABLE = {
@@ -184,7 +184,7 @@ BAD = {
     "nolist.jsonl": ('{"query":1,"items":[1]}\n{"query":2,"items":3}\n', ["row 2", "'3'"]),
     "object.csv": ('query,items\n1,"{""a"":1}"\n', ["row 1", "JSON list"]),
     "number.csv": ("query,item,score\n1,2,high\n", ["row 1", "'high'", "number"]),
-    "probability.csv": ("query,items,probability\n1,[2],\n", ["'1'", "probability"]),
+    "probability.csv": ("query,items,probability\n1,[2],\n", ["row 1", "probability"]),
     "ragged.csv": ("query,item,score\n1,2,3\n1,2\n", ["ragged.csv"]),
     "noid.csv": ("query,item,score\n,2,3\n", ["query", "null"]),
     "noitem.jsonl": ('{"query":1,"items":["a",null]}\n', ["item", "null"]),
@@ -213,18 +213,30 @@ def test_bad_sources(tmp_path: Path) -> None:
     refused(lambda: read_policy(7), "int", "table")
     refused(lambda: read_policy(pa.table({"query": [1.5], "item": ["a"], "score": [1.0]})), "fractions")
     refused(lambda: read_policy(pa.table({"query": ["q"], "item": ["a"], "score": [[1.0]]})), "numbers")
+
+
+def test_a_folder_may_mix_formats_and_orders_of_columns(tmp_path: Path) -> None:
+    halves = [
+        {name: column[:2] for name, column in SCORES.items()},
+        {name: column[2:] for name, column in SCORES.items()},
+    ]
+    write(tmp_path / "a.csv", halves[0])
+    write(tmp_path / "b.jsonl", dict(reversed(halves[1].items())))
+    check_scores(read_policy(tmp_path))
+    write(tmp_path / "c.csv", {"query": ["8"], "items": [["a"]]})
+    refused(lambda: read_policy(tmp_path), "'item'")
+
+
+def test_rows_are_numbered_by_file(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", SCORES)
-    write(tmp_path / "a.jsonl", SCORES)
-    refused(lambda: read_policy(tmp_path), "several formats")
-    (tmp_path / "a.jsonl").unlink()
-    write(tmp_path / "b.csv", dict(reversed(SCORES.items())))
-    refused(lambda: read_policy(tmp_path), "first lines")
+    (tmp_path / "b.csv").write_text("query,item,score\n9,1,2\n9,3,much\n")
+    refused(lambda: read_policy(tmp_path), "b.csv, row 2", "'much'")
 
 
-def test_read_table_reads_what_is_asked(tmp_path: Path) -> None:
+def test_a_source_reads_what_is_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", {"query": [7], "n": [3], "more": [{"a": 1}]})
-    found = read_table(path, ids={"query", "absent"}, numbers={"n"})
-    assert found.to_pylist() == [{"query": "7", "n": 3.0}]
+    found = open_source(path).read({"query": "query", "height": "n"})
+    assert found.to_pylist() == [{"query": "7", "height": 3.0}]
 
 
 def test_a_json_file_may_be_one_array(tmp_path: Path) -> None:

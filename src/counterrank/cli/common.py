@@ -24,18 +24,14 @@ LogPath = Annotated[
 Columns = Annotated[str | None, typer.Option(help="Other column names, e.g. query=q,items=shown.")]
 Format = Annotated[str | None, typer.Option(help=f"A foreign format: {', '.join(FORMATS)}.")]
 TimeUnit = Annotated[str | None, typer.Option(help="Unit of a yandex log's time: ms (default), s, min, h or day.")]
-BadRows = Annotated[
-    Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on.")
-]
+BadRows = Annotated[Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on.")]
 EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")]
 
 
 def open_log(source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None) -> Log:
     """The log that the shared options name."""
-    return read_log(
-        source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows
-    )
+    return read_log(source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from counterrank.cli.common import console, print_table, say
 from counterrank.errors import InputError
 from counterrank.evaluate import evaluate
 from counterrank.evaluate.result import number
-from counterrank.policy import read_policy
+from counterrank.policy import Policy, read_policy
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import truth
@@ -21,7 +21,9 @@ from counterrank.simulate.world import make_world
 
 
 def demo(
-    out: Annotated[Path | None, typer.Option(help="Folder for the files of the demo. Default: a temporary one.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files of the demo. Default: a temporary one.")
+    ] = None,
     impressions: Annotated[int, typer.Option(help="Impressions of the made-up log.")] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 7,
 ) -> None:
@@ -46,8 +48,8 @@ def demo(
     log = folder / "clicks.parquet"
     write_log(world, log, impressions, seed=seed, days=7)
     policies = {"better": world.better(), "worse": world.worse()}
-    for name, policy in policies.items():
-        write_policy(policy, folder / f"{name}.parquet")
+    for name, made in policies.items():
+        write_policy(made, folder / f"{name}.parquet")
     screen.print(f"$ counterrank simulate --out {log} …", style="dim", markup=False)
 
     title("2. What is in it, and how much can it answer?")
@@ -57,13 +59,15 @@ def demo(
     title("3. Three policies, judged from the log alone, beside the truth that only a simulation knows")
     estimators = ["list", "ip", "pbm", "item", "rctr"]
     rows, remarks = [], []
-    for name, target in {"logging": "logging", **policies}.items():
+    for name in ("logging", *policies):
         true = float(truth(world, world.logging_policy() if name == "logging" else policies[name]))
-        policy = target if name == "logging" else read_policy(folder / f"{name}.parquet")
+        policy: Policy = read_policy(name if name == "logging" else folder / f"{name}.parquet")
         result = evaluate(str(log), policy, estimators=estimators)
         screen.print(f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", markup=False)
         cells = [
-            f"{number(row.value, 3)} ± {number((row.upper or 0) - (row.value or 0), 2)}" if row.value is not None else "–"
+            f"{number(row.value, 3)} ± {number((row.upper or 0) - (row.value or 0), 2)}"
+            if row.value is not None
+            else "–"
             for row in result.rows
         ]
         rows.append([name, number(true, 3), *cells])

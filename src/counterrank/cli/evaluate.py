@@ -28,7 +28,7 @@ from counterrank.evaluate.best import recommended
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 from counterrank.evaluate.target import open_target
 from counterrank.interval import INTERVALS
-from counterrank.log.files import write_table
+from counterrank.log.write import check_output, write_table
 
 
 def evaluate(
@@ -38,7 +38,9 @@ def evaluate(
     ],
     estimator: Annotated[
         str | None,
-        typer.Option(help=f"Comma-separated: {', '.join(ESTIMATORS)}; or best (what backtest recommends). Default: all."),
+        typer.Option(
+            help=f"Comma-separated: {', '.join(ESTIMATORS)}; or best (what backtest recommends). Default: all."
+        ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="reward or clicks. Default: reward if the log has it.")] = None,
     top: Annotated[int | None, typer.Option(help="Judge the first K positions only.")] = None,
@@ -85,6 +87,8 @@ def evaluate(
 
         counterrank evaluate clicks.parquet --target new.parquet --estimator ip,pbm --clip 100 --json
     """
+    if per_query is not None:
+        check_output(per_query, "--per-query")
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)

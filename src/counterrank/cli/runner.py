@@ -35,7 +35,7 @@ class Commands(TyperGroup):
             _fail("out of memory: cut the log with --top, or judge fewer queries at a time", BAD_INPUT)
         except (PermissionError, IsADirectoryError, NotADirectoryError, FileNotFoundError) as error:
             _fail(f"{error.filename}: {error.strerror}", BAD_INPUT)
-        except Exception as error:  # noqa: BLE001 - no traceback reaches a user of the command line
+        except Exception as error:
             message = getattr(error, "format_message", None)
             if message is not None:  # a usage error of Click's
                 _fail(f"{message()} (see counterrank {_command(args)}--help)", BAD_INPUT)

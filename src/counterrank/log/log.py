@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,11 +13,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.log.files import Part
 from counterrank.log.keys import text_keys
+from counterrank.log.originals import Originals, as_json, shown
+from counterrank.log.parts import Part
+from counterrank.log.prefetch import prefetched
 from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.rows import Kinds, Rows, read_rows
-from counterrank.log.prefetch import prefetched
 
 
 @dataclass
@@ -43,7 +43,9 @@ class Log:
     def daily(self) -> Log:
         """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
         if "day" not in self.columns:
-            raise InputError(f"{self.name}: column 'day' is missing: days are needed to test estimators on each in turn")
+            raise InputError(
+                f"{self.name}: column 'day' is missing: days are needed to test estimators on each in turn"
+            )
         return replace(self, by_day=True)
 
     @property
@@ -67,16 +69,17 @@ class Log:
         wanted = [c for c in ("query", "items", *columns, *self.also) if c in self.columns or c in ("query", "items")]
         wanted += ["day"] if self.by_day else []
         self.rejected = 0
-        reject = self.bad_rows.open("w", encoding="utf-8") if self.bad_rows else None
+        reject = _opened(self.bad_rows) if self.bad_rows else None
         seen = 0
         try:
             for part, found in zip(self.parts, self.found, strict=True):
                 before = 0
+                originals = Originals(part)
                 batches = part.batches({c: found[c] for c in dict.fromkeys(wanted)})
                 decoded = ((b, *read_rows(b, kinds, part.name)) for b in batches if len(b))
                 for batch, rows, problem in prefetched(decoded):
                     if problem.any():
-                        rows = self._set_aside(batch, problem, kinds, part.name, before, reject)
+                        rows = self._set_aside(batch, problem, kinds, originals, before, reject)
                     if self.tally is not None:
                         _look(rows, self.tally)
                     before += len(batch)
@@ -91,30 +94,42 @@ class Log:
             raise InputError(f"{self.name}: the log is empty: {why}")
 
     def _set_aside(
-        self, batch: pa.RecordBatch, problem: Any, kinds: Kinds, part: str, before: int, reject: TextIO | None
+        self,
+        batch: pa.RecordBatch,
+        problem: Any,
+        kinds: Kinds,
+        originals: Originals,
+        before: int,
+        reject: TextIO | None,
     ) -> Rows:
-        bad = np.flatnonzero(problem)
-        numbers = batch.column("row_").to_numpy() if "row_" in batch.schema.names else before + 1 + np.arange(len(batch))
-        if self.tally is not None:
-            for i in bad:
-                self.tally.add(part, problem[i], int(numbers[i]))
-        elif reject is None:
-            first = bad[0]
-            row = batch.slice(first, 1).to_pylist()[0]
-            raise InputError(
-                f"{part}: row {numbers[first]}: {MESSAGES[Problem(problem[first])]} ({_shown(row)}). "
-                "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
-            )
-        for i in bad if reject is not None else ():
-            row = {k: v for k, v in batch.slice(i, 1).to_pylist()[0].items() if k not in ("problem_", "row_")}
-            record = {"file": part, "row": int(numbers[i]), "problem": MESSAGES[Problem(problem[i])], "content": row}
-            reject.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-        self.rejected += len(bad)
-        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part)
+        """The good rows of a batch; its bad ones are counted, written down, or the end of the run."""
+        for i in np.flatnonzero(problem):
+            file, number = originals.place(batch, int(i), before)
+            if self.tally is not None:
+                self.tally.add(file, problem[i], number)
+            elif reject is None:
+                raise InputError(
+                    f"{file}: row {number}: {MESSAGES[Problem(problem[i])]} "
+                    f"({shown(originals.content(batch, int(i), number))}). "
+                    "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
+                )
+            if reject is not None:
+                content = originals.content(batch, int(i), number)
+                record = {"file": file, "row": number, "problem": MESSAGES[Problem(problem[i])], "content": content}
+                reject.write(as_json(record) + "\n")
+        self.rejected += int(np.count_nonzero(problem))
+        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, originals.part.name)
         return rows
 
 
 SEPARATOR = "\x1f"
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--bad-rows {path}: cannot be written ({error.strerror}): give another path") from None
 
 
 def _daily(rows: Rows) -> Rows:
@@ -145,8 +160,3 @@ def _integer(kind: pa.DataType) -> bool:
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if hasattr(kind, "value_type") else kind
-
-
-def _shown(row: dict[str, Any]) -> str:
-    text = ", ".join(f"{k}={v!r}" for k, v in row.items() if k not in ("problem_", "row_"))
-    return text if len(text) <= 160 else text[:157] + "…"

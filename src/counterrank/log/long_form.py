@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.errors import InputError
-from counterrank.log.files import Part, Wanted, connect, identifier, stream
+from counterrank.log.parts import Part, Wanted, connect, identifier, streamed
 from counterrank.log.problems import Problem
 
 _LISTS = {"item": "items", "click": "clicks"}
@@ -45,15 +45,8 @@ class LongPart:
         back = {v: k for k, v in _LISTS.items()}
         long = [back.get(c, c) for c in wanted]
         with connect() as connection:
-            reader = stream(connection, self._sorted(long, connection))
             rest: pa.Table | None = None
-            while True:
-                try:
-                    batch = reader.read_next_batch()
-                except StopIteration:
-                    break
-                except (pa.ArrowInvalid, OSError, duckdb.Error) as error:
-                    raise InputError(f"{self.name}: not readable ({str(error).splitlines()[0][:120]})") from None
+            for batch in streamed(connection, self._sorted(long, connection), self.name, "a log in long form"):
                 rows = pa.Table.from_batches([batch])
                 if rest is not None:
                     rows = pa.concat_tables([rest, rows])
@@ -61,10 +54,16 @@ class LongPart:
                 if len(starts) < 2:  # the impression may go on in the next batch
                     rest = rows
                     continue
-                yield _fold(rows.slice(0, starts[-1]), starts[:-1], wanted)
+                yield self._folded(rows.slice(0, starts[-1]), starts[:-1], wanted)
                 rest = rows.slice(starts[-1])
             if rest is not None and len(rest):
-                yield _fold(rest, _starts(rest), wanted)
+                yield self._folded(rest, _starts(rest), wanted)
+
+    def _folded(self, rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
+        """A row an impression, with where its first row stands."""
+        names = pa.array([part.name for part in self.parts])
+        files = names.take(rows.column("part_").combine_chunks().take(pa.array(starts)))
+        return _fold(rows, starts, wanted).append_column("file_", files)
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
         raise InputError(f"{self.name}: a folded log cannot be folded again")
@@ -94,7 +93,10 @@ def _starts(rows: pa.Table) -> np.ndarray:
     if isinstance(impressions, pa.ChunkedArray):
         impressions = pa.concat_arrays(impressions.chunks)
     codes = impressions.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
-    return np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if len(codes) else np.zeros(0, dtype=np.int64)
+    if not len(codes):
+        return np.zeros(0, dtype=np.int64)
+    alone = impressions.is_null().to_numpy(zero_copy_only=False)  # a row of no impression is no part of another
+    return np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | alone[1:]])
 
 
 def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
@@ -118,6 +120,7 @@ def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
         problem[np.logical_or.reduceat(differs, starts)] = Problem.DIFFERS
     no_impression = rows.column("impression").is_null().combine_chunks().take(pa.array(starts))
     problem[no_impression.to_numpy(zero_copy_only=False)] = Problem.IMPRESSION
-    arrays += [pa.array(problem), rows.column("row_").combine_chunks().take(pa.array(starts))]
+    at = pa.array(starts)
+    arrays += [pa.array(problem), *(rows.column(c).combine_chunks().take(at) for c in ("row_", "impression"))]
     arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]
-    return pa.RecordBatch.from_arrays(arrays, names=[*wanted, "problem_", "row_"])
+    return pa.RecordBatch.from_arrays(arrays, names=[*wanted, "problem_", "row_", "impression_"])

@@ -31,7 +31,7 @@ def prefetched(source: Iterator[T]) -> Iterator[T]:
                 if not put(("thing", thing)):
                     return
             put(("end", None))
-        except BaseException as error:  # noqa: BLE001 - handed to the reader, raised there
+        except BaseException as error:  # handed to the reader, raised there
             put(("error", error))
 
     thread = Thread(target=work, daemon=True, name="counterrank-prefetch")

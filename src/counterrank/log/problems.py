@@ -31,7 +31,7 @@ class Problem(IntEnum):
 
 MESSAGES: dict[Problem, str] = {
     Problem.QUERY: "query is missing (or the line could not be parsed)",
-    Problem.ITEMS: "items is missing, empty or not a list: expected the shown items in order, e.g. [\"a\", \"b\"]",
+    Problem.ITEMS: 'items is missing, empty or not a list: expected the shown items in order, e.g. ["a", "b"]',
     Problem.ITEM: "an item is missing (null) in items",
     Problem.REPEATED: "an item is repeated in items: a ranking shows each item once",
     Problem.CLICKS: "clicks is missing or not a list of 0 and 1",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from counterrank.errors import InputError, unknown
-from counterrank.log.files import Part, TablePart, database_table, expand, open_part
+from counterrank.log.files import expand, open_parts
+from counterrank.log.frames import IbisPart, open_frame
 from counterrank.log.log import Log
 from counterrank.log.long_form import LongPart
+from counterrank.log.parts import ParquetPart, Part, TablePart
 from counterrank.log.schema import check_columns, resolve
+from counterrank.log.text import TextPart
+from counterrank.log.write import check_output
 
 
 def read_log(
@@ -44,21 +48,54 @@ def read_log(
             table, notes = _foreign(name, str(format), time_unit)
             parts: list[Part] = [TablePart(table, name)]
         else:
-            parts = open_part(source)
+            if time_unit is not None:
+                raise InputError(f"--time-unit {time_unit} applies to --format yandex only: leave it out")
+            parts = open_parts(source)
     else:
-        table, expression = as_arrow(source, "log")
-        name = type(source).__name__
-        parts = [TablePart(table, name)] if table is not None else [IbisPart(expression)]
-    forms = [resolve(part.name, part.columns, mapping) for part in parts]
-    if len({form for form, _ in forms}) > 1:
-        raise InputError(f"{name}: some files are in list form and some in long form: read them apart")
-    found = [f for _, f in forms]
-    if forms[0][0] == "long":
-        common = set.intersection(*(set(f) for f in found))
-        folded = LongPart(parts, [{c: f[c] for c in f if c in common} for f in found], name)
+        parts = [open_frame(source, "log")]
+        name = parts[0].name
+        expression = source if isinstance(parts[0], IbisPart) else None
+    found = _resolved(name, parts, mapping)
+    path = None
+    if bad_rows is not None:
+        path = Path(bad_rows)
+        _check_bad_rows(path, source, parts)
+    if "items" not in found[0]:
+        folded = LongPart(parts, found, name)
         parts, found = [folded], [{c: c for c in folded.columns}]
-    path = Path(bad_rows) if bad_rows else None
     return Log(name, parts, found, notes, path, expression)
+
+
+def _resolved(name: str, parts: Sequence[Part], mapping: Mapping[str, str]) -> list[dict[str, str]]:
+    """Where each part has our columns: all in one form, with the same columns."""
+    forms = [resolve(part.name, part.columns, mapping) for part in parts]
+    first, columns = forms[0]
+    for part, (form, found) in zip(parts, forms, strict=True):
+        if form != first:
+            raise InputError(
+                f"{name}: {parts[0].name} is in {first} form, but {part.name} in {form} form: read them apart"
+            )
+        for column in columns.keys() ^ found.keys():
+            has, lacks = (parts[0], part) if column in columns else (part, parts[0])
+            raise InputError(
+                f"{name}: {has.name} has column {column!r}, but {lacks.name} does not: "
+                "give all files the same columns, or read them apart"
+            )
+    return [found for _, found in forms]
+
+
+def _check_bad_rows(path: Path, source: Any, parts: Sequence[Part]) -> None:
+    """Bad rows must not go into the log itself."""
+    check_output(path, "--bad-rows", kinds=("jsonl",))
+    if path.name.lower().endswith(".gz"):
+        raise InputError(f"--bad-rows {path}: bad rows are written as plain text: leave out .gz")
+    place = path.absolute().resolve()
+    if any(isinstance(part, ParquetPart | TextPart) and part.path.resolve() == place for part in parts):
+        raise InputError(f"--bad-rows {path}: that is the log itself: give another file")
+    if isinstance(source, str | Path) and Path(source).is_dir() and place.is_relative_to(Path(source).resolve()):
+        raise InputError(
+            f"--bad-rows {path}: inside the log's folder it would be read as a part of the log: put it elsewhere"
+        )
 
 
 def _foreign(name: str, format: str, time_unit: str | None) -> tuple[pa.Table, list[str]]:
@@ -71,55 +108,4 @@ def _foreign(name: str, format: str, time_unit: str | None) -> tuple[pa.Table, l
     return foreign.table, foreign.notes
 
 
-def as_arrow(source: Any, what: str) -> tuple[pa.Table | None, Any]:
-    """A dataframe as an Arrow table, or an Ibis expression as it is."""
-    if isinstance(source, pa.Table):
-        return source, None
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source]), None
-    if isinstance(source, Mapping):
-        return pa.table(dict(source)), None
-    module = type(source).__module__
-    if module.startswith("ibis."):
-        return None, source
-    if module.startswith("pandas."):
-        return pa.Table.from_pandas(source, preserve_index=False), None
-    if hasattr(source, "collect") and module.startswith("polars."):
-        source = source.collect() if "lazyframe" in module else source
-    if hasattr(source, "to_arrow"):
-        return source.to_arrow(), None
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source), None
-    raise InputError(
-        f"cannot read a {what} from {type(source).__name__}: give a path, or a pandas, Polars, Arrow or Ibis table"
-    )
-
-
-class IbisPart:
-    """Rows of an Ibis expression, whichever database it lives in."""
-
-    def __init__(self, expression: Any) -> None:
-        self.expression = expression
-        self.name = "ibis table"
-        self.textual = False
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.expression.columns)
-
-    def types(self, wanted: Mapping[str, str]) -> dict[str, pa.DataType]:
-        schema = self.expression.schema().to_pyarrow()
-        return {ours: schema.field(theirs).type for ours, theirs in wanted.items()}
-
-    def batches(self, wanted: Mapping[str, str]) -> Any:
-        chosen = self.expression.select(**{ours: self.expression[theirs] for ours, theirs in wanted.items()})
-        yield from chosen.to_pyarrow_batches()
-
-    def relation(self, wanted: Mapping[str, str], connection: Any) -> str:
-        name = f"ibis_{id(self.expression)}"
-        chosen = self.expression.select(**{ours: self.expression[theirs] for ours, theirs in wanted.items()})
-        connection.register(name, chosen.to_pyarrow())
-        return f"SELECT * FROM {name}"  # noqa: S608
-
-
-__all__ = ["Log", "as_arrow", "database_table", "read_log"]
+__all__ = ["IbisPart", "Log", "read_log"]

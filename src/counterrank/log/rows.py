@@ -12,8 +12,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
+from counterrank.ids import is_text
 from counterrank.log.keys import Keys, id_keys
 from counterrank.log.problems import Problem
+from counterrank.log.text import parse_lists
 
 _BAD_CLICK = 2
 
@@ -57,7 +59,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
     query_keys, query_values = id_keys(column["query"], kinds.integer_queries, f"{name}: query")
     _mark(problem, _null(query_values if not kinds.integer_queries else column["query"]), Problem.QUERY)
 
-    items = _list(column["items"], f"{name}: items")
+    items = _list(column["items"], f"{name}: items", "VARCHAR[]")
     offsets, values = _unnest(items)
     item_keys, item_values = id_keys(values, kinds.integer_items, f"{name}: items")
     _mark(problem, _null(items) | (np.diff(offsets) == 0), Problem.ITEMS)
@@ -68,7 +70,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
 
     clicks = None
     if "clicks" in column:
-        lists = _list(column["clicks"], f"{name}: clicks")
+        lists = _list(column["clicks"], f"{name}: clicks", "DOUBLE[]")
         click_offsets, click_values = _unnest(lists)
         clicks = _click_codes(click_values, f"{name}: clicks")
         _mark(problem, _null(lists), Problem.CLICKS)
@@ -91,9 +93,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
     if "day" in column:
         day, missing_day = _days(column["day"], f"{name}: day")
         _mark(problem, missing_day, Problem.DAY)
-    rows = Rows(
-        query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day
-    )
+    rows = Rows(query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day)
     return rows, problem
 
 
@@ -108,7 +108,7 @@ def _null(values: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
 
 
-def _list(values: pa.Array, what: str) -> pa.Array:
+def _list(values: pa.Array, what: str, listed: str) -> pa.Array:
     kind = values.type
     if pa.types.is_null(kind):
         return values.cast(pa.list_(pa.string()))
@@ -116,7 +116,9 @@ def _list(values: pa.Array, what: str) -> pa.Array:
         return values
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
         return values.cast(pa.list_(kind.value_type))
-    raise InputError(f"{what} must be a list, but came as {kind}")
+    if is_text(kind):
+        return parse_lists(values, listed)
+    raise InputError(f"{what} must be a list, but came as {kind}: store it as a list, or as text that is a JSON array")
 
 
 def _unnest(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
@@ -164,12 +166,13 @@ def _click_codes(values: pa.Array, what: str) -> NDArray[np.int8]:
         values = values.cast(pa.float64()).fill_null(_BAD_CLICK)
     numbers = values.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.int8 or numbers.dtype == np.uint8:
-        codes = numbers.view(np.int8)
-        return np.where((codes & 1) == codes, codes, np.int8(_BAD_CLICK)) if (codes & ~1).any() else codes
+        codes: NDArray[np.int8] = numbers.view(np.int8)
+        if (codes & ~1).any():
+            codes = np.where((codes & 1) == codes, codes, np.int8(_BAD_CLICK))
+        return codes
     good = (numbers == 0) | (numbers == 1)
-    if good.all():
-        return numbers.astype(np.int8)
-    return np.where(good, numbers == 1, np.int8(_BAD_CLICK)).astype(np.int8)
+    codes = np.where(good, numbers == 1, np.int8(_BAD_CLICK)) if not good.all() else numbers
+    return codes.astype(np.int8)
 
 
 def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:
@@ -188,7 +191,7 @@ def _days(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bo
     kind = values.type
     if pa.types.is_null(kind):
         return np.zeros(len(values), dtype=np.int64), np.ones(len(values), dtype=bool)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         values = _parse_days(values.cast(pa.string()))
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         values = values.cast(pa.timestamp("us", tz=kind.tz if pa.types.is_timestamp(kind) else None))

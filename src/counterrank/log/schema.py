@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Literal
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, near, unknown
 
 Form = Literal["list", "long"]
 
@@ -22,6 +21,8 @@ def parse_columns(text: str | None) -> dict[str, str]:
         ours, equals, theirs = part.partition("=")
         if not equals or not theirs:
             raise InputError(f"--columns got {part!r}: expected OURS=THEIRS pairs, e.g. query=q,items=shown")
+        if ours.strip() in mapping:
+            raise InputError(f"--columns names {ours.strip()!r} twice: give each of our columns once")
         mapping[ours.strip()] = theirs.strip()
     return check_columns(mapping)
 
@@ -29,7 +30,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
 def check_columns(mapping: Mapping[str, str]) -> dict[str, str]:
     for ours in mapping:
         if ours not in KNOWN_COLUMNS:
-            raise InputError(f"columns maps unknown name {ours!r}: ours are {', '.join(KNOWN_COLUMNS)}")
+            raise unknown("column", ours, KNOWN_COLUMNS)
     return dict(mapping)
 
 
@@ -49,14 +50,16 @@ def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tu
     click = "click" if form == "long" else "clicks"
     if click not in found and "reward" not in found:
         raise _missing(name, click, came, " (or 'reward')")
-    return form, {c: found[c] for c in wanted if c in found}
+    found = {c: found[c] for c in wanted if c in found}
+    for theirs in found.values():
+        if came.count(theirs) > 1:
+            raise InputError(f"{name}: column {theirs!r} comes {came.count(theirs)} times: give columns distinct names")
+    return form, found
 
 
 def _missing(name: str, column: str, came: list[str], extra: str = "") -> InputError:
-    near = get_close_matches(column, came, n=1, cutoff=0.6)
-    hint = f"is it {near[0]!r}? " if near else ""
     shown = ", ".join(came[:12]) + (", …" if len(came) > 12 else "")
     return InputError(
-        f"{name}: column {column!r}{extra} is missing: {hint}The file has {shown or 'no columns'}. "
+        f"{name}: column {column!r}{extra} is missing{near(column, came)}: the file has {shown or 'no columns'}. "
         f"Name it with --columns {column}=THEIRS"
     )

@@ -1,13 +1,10 @@
-"""Rows from wherever users keep them: files, folders, DuckDB tables and data frames, with ids as text."""
+"""Rows of policies and candidates, through the log's reader of files: checked, with ids as text."""
 
 from __future__ import annotations
 
-import csv
-import glob
-import gzip
-import re
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterrank.errors import InputError
-from counterrank.ids import as_text
+from counterrank.ids import as_text, is_text
+from counterrank.log.files import open_parts
+from counterrank.log.frames import open_frame
+from counterrank.log.parts import Part, text_type
+from counterrank.log.text import TextPart, parse_lists
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".json": "json",
-    ".json.gz": "json",
-    ".jsonl": "json",
-    ".jsonl.gz": "json",
-    ".ndjson": "json",
-    ".ndjson.gz": "json",
+_LIST, _NUMBER = "VARCHAR[]", "DOUBLE"
+_ADVICE = {
+    "VARCHAR": "give every row an id",
+    _LIST: 'write a JSON list like ["a", "b"]',
+    _NUMBER: "write a number like 0.25",
 }
-_DATABASE = re.compile(r"(?P<file>.+\.(?:duckdb|ddb|db)):(?P<table>[^:/\\]+)")
-_PARSED = """SELECT CASE WHEN json_valid(value) AND json_type(value) = 'ARRAY'
-THEN from_json(value, '["VARCHAR"]') END AS value FROM raw"""
-_NUMBER = "SELECT try_cast(value AS DOUBLE) AS value FROM raw"
+_NEEDED = {"VARCHAR": "an id", _LIST: "a JSON list", _NUMBER: "a number"}
 
 
 @dataclass(frozen=True)
@@ -41,203 +33,98 @@ class Source:
     """An opened source: its columns are known, its rows are read by `read`."""
 
     label: str
-    rows: Any  # a DuckDB relation, or an Arrow table
+    parts: Sequence[Part]
 
     @property
     def names(self) -> list[str]:
-        """The columns that came."""
-        return list(self.rows.column_names if isinstance(self.rows, pa.Table) else self.rows.columns)
+        """The columns that every part has."""
+        rest = [set(part.columns) for part in self.parts[1:]]
+        return [name for name in self.parts[0].columns if all(name in columns for columns in rest)]
 
-    def read(self, ids: Collection[str], lists: Collection[str] = (), numbers: Collection[str] = ()) -> pa.Table:
-        """Those of the named columns that came: ids as text, lists as lists, numbers as doubles."""
-        wanted = [name for name in self.names if name in {*ids, *lists, *numbers}]
-        try:
-            table = self.rows.select(wanted) if isinstance(self.rows, pa.Table) else _fetch(self.rows, wanted)
-        except duckdb.Error as error:
-            raise InputError(f"{self.label} cannot be read: {_first_line(error)}") from error
+    def read(self, wanted: Mapping[str, str]) -> pa.Table:
+        """These columns (our name -> theirs) under our names: ids as text, `items` as lists, others as numbers."""
+        tables = [table for part in self.parts if (table := _read(part, wanted)) is not None]
+        table = pa.concat_tables(tables) if tables else pa.table({})
         if table.num_rows == 0:
             raise InputError(f"{self.label} has no rows: give a source with at least one row")
-        columns = {}
-        for name in wanted:
-            column = table[name]
-            if name in ids:
-                columns[name] = as_text(column, f"column {name!r} of {self.label}")
-            elif name in lists:
-                columns[name] = self._parsed(column, name, _PARSED, "a JSON list", 'write it like ["a", "b"]')
-            else:
-                column = self._parsed(column, name, _NUMBER, "a number", "write it like 0.25")
-                columns[name] = _as_double(column, name, self.label)
-        return pa.table(columns)
-
-    def _parsed(self, column: pa.ChunkedArray, name: str, sql: str, what: str, advice: str) -> pa.ChunkedArray:
-        """Text as what it stands for; other columns as they are. Missing stays missing."""
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            return column
-        with duckdb.connect() as connection:
-            connection.register("raw", pa.table({"value": column}))
-            parsed = connection.sql(sql).to_arrow_table()["value"]
-        bad = pc.index(pc.and_(pc.is_null(parsed), pc.is_valid(column)), True).as_py()
-        if bad >= 0:
-            text = column[bad].as_py()
-            shown = text if len(text) <= 60 else text[:57] + "..."
-            raise InputError(f"{self.label}, row {bad + 1}: {name} is {shown!r}, not {what}: {advice}")
-        return parsed
+        return table
 
 
-def open_source(source: Any) -> Source:
+def open_source(source: Any, what: str = "policy") -> Source:
     """A path (file, folder, glob, `file.duckdb:table`) or a pandas, Polars, Arrow or Ibis table."""
     if isinstance(source, str | Path):
-        return _open_path(str(source))
-    label = f"the {type(source).__name__} given"
+        return Source(str(source), open_parts(source))
+    part = open_frame(source, what)
+    return Source(part.name, [part])
+
+
+def _read(part: Part, wanted: Mapping[str, str]) -> pa.Table | None:
+    """The rows of one part, or nothing where it has none."""
+    for theirs in wanted.values():
+        if part.columns.count(theirs) > 1:
+            raise InputError(f"{part.name}: column {theirs!r} comes twice: give distinct column names")
+    done: list[pa.RecordBatch] = []
+    before = 0
+    for batch in part.batches(wanted):
+        columns = {}
+        for ours in wanted:
+            given = batch.column(ours)
+            columns[ours] = _converted(given, ours, part.name)
+            missing = pc.index(pc.is_null(columns[ours]), True).as_py()
+            if missing >= 0:
+                came = given[missing].as_py()
+                came = _original(part, before + missing, wanted[ours]) if came is None else came
+                raise _bad(f"{part.name}, row {before + missing + 1}", ours, came)
+        done.append(pa.RecordBatch.from_pydict(columns))
+        before += len(batch)
+    return pa.Table.from_batches(done) if done else None
+
+
+def _converted(values: pa.Array, ours: str, name: str) -> pa.Array:
+    """Values as their column must be; null where one is not."""
+    kind, came = text_type(ours), values.type
+    if kind == "VARCHAR":
+        return as_text(values, f"column {ours!r} of {name}")
+    if kind == _LIST:
+        return _as_lists(parse_lists(values, kind) if is_text(came) else values, ours, name)
+    if is_text(came):
+        with duckdb.connect() as connection:
+            connection.register("texts", pa.table({"c": values}))
+            found = connection.sql("SELECT try_cast(c AS DOUBLE) AS c FROM texts").to_arrow_table()
+        return found.column("c").combine_chunks()
     try:
-        if hasattr(source, "to_pyarrow"):  # Ibis
-            return Source(label, source.to_pyarrow())
-        if isinstance(source, pa.RecordBatch):
-            return Source(label, pa.Table.from_batches([source]))
-        if isinstance(source, pa.Table) or hasattr(source, "__arrow_c_stream__"):
-            return Source(label, pa.table(source))
-    except pa.ArrowException as error:
-        raise InputError(f"{label} cannot be read as a table: {_first_line(error)}") from error
-    raise InputError(f"{label} is not a table: give a path, or a pandas, Polars, Arrow or Ibis table")
+        return values.cast(pa.float64())
+    except pa.ArrowException:
+        raise InputError(f"column {ours!r} of {name} is {came}: give numbers") from None
 
 
-def read_table(
-    source: Any, *, ids: Collection[str], lists: Collection[str] = (), numbers: Collection[str] = ()
-) -> pa.Table:
-    """The named columns of a source, as far as they came. Text in a list column is parsed as JSON.
-
-    >>> read_table(pa.table({"query": [7], "items": ['[1, "a"]']}), ids={"query"}, lists={"items"}).to_pylist()
-    [{'query': '7', 'items': ['1', 'a']}]
-    """
-    return open_source(source).read(ids, lists, numbers)
-
-
-def _open_path(path: str) -> Source:
-    database = _DATABASE.fullmatch(path)
-    if database and not Path(path).exists():
-        return _open_database(path, **database.groupdict())
-    files = _files(path)
-    kinds = {_format(file) for file in files}
-    if len(kinds) > 1:
-        raise InputError(f"{path} holds files of several formats ({', '.join(sorted(kinds))}): keep one per folder")
-    names: Any = [glob.escape(str(file)) for file in files]  # DuckDB reads patterns in names
-    connection = duckdb.connect()
-    try:
-        if kinds == {"parquet"}:
-            for file in files:
-                _check_parquet(file)
-            return Source(path, connection.read_parquet(names, union_by_name=True))
-        if kinds == {"json"}:
-            columns = connection.read_json(names, format="auto", union_by_name=True, sample_size=-1).columns
-            text = dict.fromkeys(columns, "VARCHAR")
-            return Source(path, connection.read_json(names, format="auto", columns=text))
-        header = dict.fromkeys(_csv_header(path, files), "VARCHAR")
-        return Source(
-            path,
-            connection.read_csv(
-                names,
-                header=True,
-                auto_detect=False,
-                columns=header,
-                sep=",",
-                quotechar='"',
-                escapechar='"',
-                comment="",
-            ),
-        )
-    except duckdb.Error as error:
-        raise InputError(f"{path} cannot be read: {_first_line(error)}") from error
+def _as_lists(values: pa.Array, ours: str, name: str) -> pa.Array:
+    """Lists of any Arrow kind as one kind: lists of text."""
+    kind = values.type
+    if pa.types.is_null(kind):
+        return values.cast(pa.list_(pa.string()))
+    if not hasattr(kind, "value_type") or pa.types.is_dictionary(kind):
+        raise InputError(f"column {ours!r} of {name} is {kind}, but each ranking is a list of ids: give a list column")
+    if not pa.types.is_list(kind):
+        values = values.cast(pa.list_(kind.value_type))
+    texts = as_text(values.flatten(), f"column {ours!r} of {name}")
+    sizes = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    offsets = [0, *sizes.cumsum().tolist()]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts, mask=values.is_null())
 
 
-def _open_database(path: str, file: str, table: str) -> Source:
-    if not Path(file).is_file():
-        raise InputError(f"no file {file!r} (from {path!r}): check the path")
-    try:
-        connection = duckdb.connect(file, read_only=True)
-        known = [name for (name,) in connection.sql("SELECT table_name FROM information_schema.tables").fetchall()]
-        if table not in known:
-            raise InputError(f"{file} has no table {table!r}: choose from {', '.join(map(repr, known)) or 'none'}")
-        return Source(path, connection.table('"' + table.replace('"', '""') + '"'))
-    except duckdb.Error as error:
-        raise InputError(f"{file} cannot be opened as a DuckDB file: {_first_line(error)}") from error
+def _original(part: Part, row: int, theirs: str) -> Any:
+    """What a text file has where its value could not be read."""
+    if not isinstance(part, TextPart):
+        return None
+    content = next(islice(part.content(), row, None), None)
+    return content.get(theirs) if isinstance(content, dict) else content
 
 
-def _files(path: str) -> list[Path]:
-    """The files a path stands for, in order; those starting with a dot or underscore are no data."""
-    given = Path(path)
-    if given.is_file():
-        return [given]
-    if given.is_dir():
-        inside = (file for file in given.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
-        found = sorted(file for file in inside if _suffix(file) in FORMATS)
-        if not found:
-            raise InputError(f"folder {path!r} has no data files: put files with {', '.join(FORMATS)} there")
-        return found
-    matches = sorted(Path(match) for match in glob.glob(path, recursive=True) if Path(match).is_file())
-    if not matches:
-        raise InputError(f"no file {path!r}: check the path")
-    return matches
-
-
-def _suffix(file: Path) -> str:
-    name = file.name.lower()
-    return max((suffix for suffix in FORMATS if name.endswith(suffix)), key=len, default="")
-
-
-def _format(file: Path) -> str:
-    suffix = _suffix(file)
-    if not suffix:
-        raise InputError(f"{file} is of no known format: give a file that ends with {', '.join(FORMATS)}")
-    if file.stat().st_size == 0:
-        raise InputError(f"{file} is empty: give a file with rows")
-    return FORMATS[suffix]
-
-
-def _check_parquet(file: Path) -> None:
-    with file.open("rb") as stream:
-        start = stream.read(4)
-    if start != b"PAR1":
-        raise InputError(f"{file} is not a Parquet file (it starts with {start!r}): write it as Parquet, or rename it")
-
-
-def _csv_header(path: str, files: list[Path]) -> list[str]:
-    headers = []
-    for file in files:
-        try:
-            with (
-                gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-                if file.name.lower().endswith(".gz")
-                else file.open(encoding="utf-8-sig", newline="")
-            ) as stream:
-                headers.append(next(csv.reader(stream), []))
-        except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"{file} cannot be read as CSV: {_first_line(error)}") from error
-    if not headers[0] or len(set(headers[0])) < len(headers[0]):
-        raise InputError(
-            f"{files[0]} starts with {','.join(headers[0])!r}: give a first line with distinct column names"
-        )
-    if any(header != headers[0] for header in headers):
-        raise InputError(f"the CSV files of {path} differ in their first lines: give all the same columns in one order")
-    return headers[0]
-
-
-def _fetch(rows: Any, wanted: list[str]) -> pa.Table:
-    """Columns of a relation; types that Arrow has no plain id for (128 bits, enums, uuids) come as text."""
-    kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
-    odd = ("HUGEINT", "UHUGEINT", "UUID", "ENUM")
-    parts = []
-    for name in wanted:
-        column = duckdb.ColumnExpression(name)
-        parts.append(column.cast("VARCHAR").alias(name) if kinds[name].startswith(odd) else column)
-    return rows.select(*parts).to_arrow_table()
-
-
-def _as_double(column: pa.ChunkedArray, name: str, label: str) -> pa.ChunkedArray:
-    try:
-        return column.cast(pa.float64())
-    except pa.ArrowException as error:
-        raise InputError(f"column {name!r} of {label} is {column.type}: give numbers") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__
+def _bad(where: str, ours: str, came: Any) -> InputError:
+    kind = text_type(ours)
+    if came is None or came == "":
+        return InputError(f"{where}: {ours} is missing (null): {_ADVICE[kind]}, or leave the row out")
+    text = came if isinstance(came, str) else str(came)
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return InputError(f"{where}: {ours} is {shown!r}, not {_NEEDED[kind]}: {_ADVICE[kind]}")

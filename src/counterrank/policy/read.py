@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, near
 from counterrank.policy._files import Source, open_source
 from counterrank.policy.base import Policy
 from counterrank.policy.logged import Logged
@@ -49,18 +49,15 @@ def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
     if isinstance(source, Mapping):
         return _from_dict(source)
     opened = open_source(source)
-    names = _named(opened, columns or {})
-    if names["items"] in opened.names:
-        probability = names["probability"]
-        table = opened.read({names["query"]}, {names["items"]}, {probability})
-        given = table[probability] if probability in table.column_names else None
-        return Table(table[names["query"]], table[names["items"]], given)
-    table = opened.read({names["query"], names["item"]}, numbers={names["score"]})
-    return Scores(table[names["query"]], table[names["item"]], table[names["score"]])
+    table = opened.read(_named(opened, columns or {}))
+    if "items" in table.column_names:
+        given = table["probability"] if "probability" in table.column_names else None
+        return Table(table["query"], table["items"], given)
+    return Scores(table["query"], table["item"], table["score"])
 
 
 def _named(source: Source, columns: Mapping[str, str]) -> dict[str, str]:
-    """The source's name of each of our columns, with all that one form needs."""
+    """Our columns of one form, with the source's names."""
     for ours, theirs in columns.items():
         if ours not in COLUMNS:
             raise InputError(f"columns names {ours!r}, which no policy has: choose from {', '.join(COLUMNS)}")
@@ -73,8 +70,16 @@ def _named(source: Source, columns: Mapping[str, str]) -> dict[str, str]:
     needed = ("query", "items") if names["items"] in came else ("query", "item", "score")
     absent = [names[ours] for ours in needed if names[ours] not in came]
     if absent:
-        raise InputError(f"{source.label} lacks column {absent[0]!r}; it has {', '.join(came)}: {FORMS}")
-    return names
+        raise InputError(
+            f"{source.label} lacks column {absent[0]!r}{near(absent[0], came)}; it has {', '.join(came)}: {FORMS}"
+        )
+    every = [part for part in source.parts if names["probability"] in part.columns]
+    if needed[1] == "items" and every and len(every) < len(source.parts):
+        raise InputError(
+            f"{source.label}: some files have column {names['probability']!r} and some not: give it in all or none"
+        )
+    maybe = ("probability",) if needed[1] == "items" and every else ()
+    return {ours: names[ours] for ours in (*needed, *maybe)}
 
 
 def _from_dict(source: Mapping[Any, Any]) -> Policy:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, near
 from counterrank.policy._coded import Coded, distinct, locate
 from counterrank.policy._files import open_source
 from counterrank.policy.base import Policy
@@ -38,11 +38,14 @@ class Uniform(Policy):
             queries: Any = [query for query, items in candidates.items() for _ in items]
             items: Any = [item for items in candidates.values() for item in items]
         else:
-            source = open_source(candidates)
+            source = open_source(candidates, "candidates")
             absent = [name for name in ("query", "item") if name not in source.names]
             if absent:
-                raise InputError(f"candidates lack column {absent[0]!r}: {source.label} has {', '.join(source.names)}")
-            table = source.read(ids={"query", "item"})
+                came = ", ".join(source.names)
+                raise InputError(
+                    f"candidates lack column {absent[0]!r}{near(absent[0], source.names)}: {source.label} has {came}"
+                )
+            table = source.read({"query": "query", "item": "item"})
             queries, items = table["query"], table["item"]
         both = Coded.of(queries, "query of candidates"), Coded.of(items, "item of candidates")
         if len(both[0]) == 0:

@@ -1,0 +1,229 @@
+"""The parts that rows come from (a file, a database table, a table in memory), as Arrow batches under our names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterrank.errors import InputError
+
+BATCH_ROWS = 131_072
+# what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers
+TEXT_TYPES = {
+    "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
+    "propensity": "DOUBLE", "impressions": "DOUBLE", "impression": "VARCHAR", "position": "DOUBLE",
+    "item": "VARCHAR", "click": "DOUBLE", "probability": "DOUBLE", "score": "DOUBLE",
+}  # fmt: skip
+Wanted = Mapping[str, str]  # our column name -> the file's
+
+
+class Part(Protocol):
+    """A piece of a table: it knows its columns and gives its rows, as often as it is asked."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    @property
+    def textual(self) -> bool:
+        """Whether ids arrive as text even where `types` tells that they are integers."""
+
+    def types(self, wanted: Wanted) -> dict[str, pa.DataType]:
+        """The Arrow type of each wanted column, under our names."""
+
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """Rows in file order, with the wanted columns under our names."""
+
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        """The same rows as a SELECT that this connection can run."""
+
+
+def text_type(ours: str) -> str:
+    """The DuckDB type that a column is read as where the file does not tell."""
+    return TEXT_TYPES.get(ours, "DOUBLE")
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """An embedded DuckDB that spills to the system's temporary folder beyond two gigabytes."""
+    connection = duckdb.connect()
+    connection.execute("SET memory_limit = '2GB'")
+    connection.execute("SET temp_directory = ?", [tempfile.gettempdir() + "/counterrank-spill-" + str(os.getpid())])
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def stream(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:
+    """The result of a query as Arrow batches, made as they are read."""
+    relation = connection.sql(sql)
+    if hasattr(relation, "to_arrow_reader"):
+        return relation.to_arrow_reader(BATCH_ROWS)
+    return relation.fetch_arrow_reader(BATCH_ROWS)
+
+
+def streamed(connection: duckdb.DuckDBPyConnection, sql: str, name: str, kind: str) -> Iterator[pa.RecordBatch]:
+    """The same, with what goes wrong on the way as an error of this source."""
+    try:
+        yield from stream(connection, sql)
+    except (pa.ArrowException, OSError, duckdb.Error) as error:
+        raise InputError(f"{name}: not readable as {kind} ({told(error)})") from None
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """A Parquet file, decoded by Arrow."""
+
+    path: Path
+    textual = False
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        try:
+            return pq.read_schema(self.path)
+        except (pa.ArrowException, OSError) as error:
+            why = f"not a Parquet file ({told(error)}): write it as Parquet, or name it by what it is"
+            raise InputError(f"{self.path}: {why}") from None
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    def types(self, wanted: Wanted) -> dict[str, pa.DataType]:
+        return {ours: self.schema.field(theirs).type for ours, theirs in wanted.items()}
+
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        try:
+            with pq.ParquetFile(self.path) as file:
+                for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted.values()))):
+                    yield _renamed(batch, wanted)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew") from None
+
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        return select(wanted, f"read_parquet({pattern(self.path)})")
+
+
+@dataclass(frozen=True)
+class DatabasePart:
+    """A table in a DuckDB file, opened for reading only."""
+
+    path: str
+    table: str
+    textual = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}:{self.table}"
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        with self._open() as connection:
+            known = connection.execute("SELECT table_name FROM information_schema.tables ORDER BY 1").fetchall()
+            names = [str(name) for (name,) in known]
+            if self.table not in names:
+                choices = ", ".join(map(repr, names)) or "none: it has no tables"
+                raise InputError(f"{self.path} has no table {self.table!r}: choose from {choices}")
+            try:
+                return stream(connection, f"SELECT * FROM {identifier(self.table)} LIMIT 0").schema  # noqa: S608
+            except duckdb.Error as error:
+                raise InputError(f"{self.path}: cannot read table {self.table!r} ({told(error)})") from None
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        if not Path(self.path).is_file():
+            raise InputError(f"{self.path}: no such file (from {self.name!r}): check the path")
+        try:
+            return duckdb.connect(self.path, read_only=True)
+        except duckdb.Error as error:
+            raise InputError(f"{self.path}: cannot be opened as a DuckDB database ({told(error)})") from None
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    def types(self, wanted: Wanted) -> dict[str, pa.DataType]:
+        return {ours: self.schema.field(theirs).type for ours, theirs in wanted.items()}
+
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        with self._open() as connection:
+            yield from streamed(connection, select(wanted, identifier(self.table)), self.name, "a DuckDB table")
+
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        connection.execute(f"ATTACH IF NOT EXISTS {literal(self.path)} AS source (READ_ONLY)")
+        return select(wanted, f"source.{identifier(self.table)}")
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """Rows that are in memory already: an Arrow table."""
+
+    table: pa.Table
+    name: str = "table"
+    textual = False
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.table.column_names)
+
+    def types(self, wanted: Wanted) -> dict[str, pa.DataType]:
+        return {ours: self.table.schema.field(theirs).type for ours, theirs in wanted.items()}
+
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        chosen = self.table.select(list(dict.fromkeys(wanted.values())))
+        for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
+            yield _renamed(batch, wanted)
+
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        name = f"table_{id(self.table)}"
+        connection.register(name, self.table)
+        return select(wanted, name)
+
+
+def select(wanted: Wanted, table: str) -> str:
+    """The wanted columns of a table expression, under our names."""
+    chosen = ", ".join(f"{identifier(theirs)} AS {identifier(ours)}" for ours, theirs in wanted.items())
+    return f"SELECT {chosen} FROM {table}"  # noqa: S608
+
+
+def _renamed(batch: pa.RecordBatch, wanted: Wanted) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([batch.column(theirs) for theirs in wanted.values()], names=list(wanted))
+
+
+def identifier(name: str) -> str:
+    """A column or table name, quoted for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text, quoted for SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def pattern(path: Path) -> str:
+    """A file name, quoted for the functions of DuckDB that would read signs in it as a pattern."""
+    return literal("".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path)))
+
+
+def told(error: Any) -> str:
+    """What DuckDB or Arrow say, in one line without their advice, which is not for our users."""
+    lines: Sequence[str] = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    kept = []
+    for line in lines[:3]:
+        if line.startswith(("Possible", "LINE ", "*", "Try ", "Candidate")):
+            break
+        kept.append(line)
+    text = " ".join(" ".join(kept).split()) or type(error).__name__
+    return text if len(text) <= 200 else text[:197] + "…"

@@ -1,0 +1,184 @@
+"""CSV and JSON files, read by DuckDB."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import duckdb
+import pyarrow as pa
+
+from counterrank.errors import InputError
+from counterrank.log.parts import Wanted, connect, identifier, literal, pattern, select, streamed, text_type, told
+
+_ROOM = 67_108_864  # bytes that one JSON object may take
+_BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """A CSV or JSON Lines file, read by DuckDB: ids stay text, a value of the wrong type becomes missing."""
+
+    path: Path
+    kind: str
+    textual = True
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def columns(self) -> list[str]:
+        return self._header if self.kind == "csv" else list(self._inferred)
+
+    @cached_property
+    def _header(self) -> list[str]:
+        """A CSV file's first line."""
+        self._start  # noqa: B018 - refuses what is no UTF-8 text
+        try:
+            with self._open() as file:
+                header = next(csv.reader(file, strict=True), [])
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"{self.path}: not readable as CSV ({told(error)})") from None
+        if not header or len(set(header)) < len(header):
+            shown = ",".join(header)
+            shown = shown if len(shown) <= 80 else shown[:77] + "…"
+            raise InputError(f"{self.path}: starts with {shown!r}: give a first line with distinct column names")
+        return header
+
+    @cached_property
+    def _start(self) -> bytes:
+        """The first bytes that are no space, of a file that is UTF-8 text as far as they tell."""
+        try:
+            with gzip.open(self.path) if self._zipped else self.path.open("rb") as file:
+                start = file.read(65_536)
+                while start and not start.strip():
+                    start = file.read(65_536)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"{self.path}: cannot be read ({told(error)}): is the file whole?") from None
+        for mark, encoding in _BOMS.items():
+            if start.startswith(mark):
+                raise InputError(f"{self.path}: the text is {encoding}, expected UTF-8: save it as UTF-8")
+        if b"\0" in start:
+            raise InputError(f"{self.path}: not a text file (it holds zero bytes), expected {self._called} in UTF-8")
+        if self.kind == "jsonl" and start.startswith(b"\xef\xbb\xbf"):
+            raise InputError(f"{self.path}: starts with a byte order mark: save it as UTF-8 without one")
+        return start.lstrip()
+
+    @property
+    def _zipped(self) -> bool:
+        return self.path.name.lower().endswith(".gz")
+
+    @property
+    def _called(self) -> str:
+        return "CSV" if self.kind == "csv" else "JSON Lines"
+
+    @cached_property
+    def _array(self) -> bool:
+        """Whether a JSON file is one array of rows instead of a row a line."""
+        return self._start.startswith(b"[") and not self.path.name.lower().removesuffix(".gz").endswith("l")
+
+    @property
+    def _json(self) -> str:
+        layout = "format='array'" if self._array else "format='newline_delimited', ignore_errors=true"
+        return f"{pattern(self.path)}, {layout}, maximum_object_size={_ROOM}"
+
+    @cached_property
+    def _inferred(self) -> dict[str, str]:
+        if not self._start:
+            raise InputError(f"{self.path}: the file is empty (blank lines only): expected one JSON object a line")
+        try:
+            with connect() as connection:
+                rows = connection.execute(f"DESCRIBE SELECT * FROM read_json_auto({self._json})").fetchall()  # noqa: S608
+        except duckdb.Error as error:
+            raise InputError(f"{self.path}: not readable as {self._called} ({told(error)})") from None
+        found = {str(row[0]): str(row[1]) for row in rows}
+        if list(found) == ["json"] and not self._start.startswith(b'{"json"'):
+            raise InputError(f"{self.path}: not readable as JSON Lines: expected one JSON object a line")
+        return found
+
+    def types(self, wanted: Wanted) -> dict[str, pa.DataType]:
+        """JSON numbers are read as text, but told as integers, so that output gives integers back."""
+        lists = {"items": pa.list_(pa.string())}
+        if self.kind == "csv":
+            return {ours: lists.get(ours, pa.string()) for ours in wanted}
+        integers = {"BIGINT": pa.int64(), "BIGINT[]": pa.list_(pa.int64())}
+        return {
+            ours: integers.get(self._inferred[theirs], lists.get(ours, pa.string())) for ours, theirs in wanted.items()
+        }
+
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        with connect() as connection:
+            yield from streamed(connection, self.relation(wanted, connection), self.name, self._called)
+
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        if self.kind == "csv":
+            number = {name: i for i, name in enumerate(self._header)}
+            chosen = ", ".join(_from_csv(ours, f"c{number[theirs]}") for ours, theirs in wanted.items())
+            return f"SELECT {chosen} FROM {self._csv()}"  # noqa: S608
+        types = {theirs: text_type(ours) for ours, theirs in wanted.items()}
+        typed = ", ".join(f"{literal(theirs)}: {literal(kind)}" for theirs, kind in types.items())
+        return select(wanted, f"read_json({self._json}, columns={{{typed}}})")
+
+    def _csv(self) -> str:
+        """The file's rows as text, in columns c0, c1, … (names in SQL know no case)."""
+        columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self._header)))
+        return (
+            f"read_csv({pattern(self.path)}, auto_detect=false, columns={{{columns}}}, header=true, delim=',', "
+            "quote='\"', escape='\"', comment='', strict_mode=true, max_line_size=16777216)"
+        )
+
+    def content(self) -> Iterator[Any]:
+        """Each row as the file has it, for messages: a CSV row by column, a JSON value, or a line that is none."""
+        with self._open() as file:
+            if self.kind == "csv":
+                csv.field_size_limit(_ROOM)
+                rows = csv.reader(file)
+                alone = len(self._header) == 1
+                yield from (dict(zip(self._header, row, strict=False)) for row in islice(rows, 1, None) if row or alone)
+                return
+            if self._array:
+                yield from json.load(file)
+                return
+            for line in filter(str.strip, file):
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    yield line.rstrip("\r\n")
+
+    def _open(self) -> TextIO:
+        options: dict[str, Any] = {"encoding": "utf-8-sig", "newline": "", "errors": "replace"}
+        if self.kind == "csv":
+            options["errors"] = "strict"
+        file = gzip.open(self.path, "rt", **options) if self._zipped else self.path.open(**options)  # noqa: SIM115
+        return cast(TextIO, file)
+
+
+def _from_csv(ours: str, column: str) -> str:
+    kind = text_type(ours)
+    if kind.endswith("[]"):
+        return f"{parsed_list(column, kind)} AS {identifier(ours)}"
+    # trimmed, because DuckDB would move a bare TRY_CAST into its CSV reader, which then stops at a bad value
+    return f"{column if kind == 'VARCHAR' else f'TRY_CAST(trim({column}) AS {kind})'} AS {identifier(ours)}"
+
+
+def parsed_list(column: str, kind: str) -> str:
+    """The SQL for a JSON array in a text column; NULL where it is none."""
+    array = f"CASE WHEN json_valid({column}) AND json_type({column}) = 'ARRAY' THEN {column} END"
+    return f"from_json({array}, '[\"{kind[:-2]}\"]')"
+
+
+def parse_lists(texts: pa.Array, kind: str) -> pa.Array:
+    """Texts that are JSON arrays, as lists; null where one is none."""
+    with connect() as connection:
+        connection.register("texts", pa.table({"c": texts}))
+        found = connection.sql(f"SELECT {parsed_list('c', kind)} AS c FROM texts").to_arrow_table()  # noqa: S608
+    return found.column("c").combine_chunks()

@@ -1,0 +1,53 @@
+"""Small results as files."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterrank.errors import InputError
+from counterrank.log.files import kind_of
+
+
+def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet", "csv", "jsonl")) -> None:
+    """Refuse early what could not be written late: an unknown kind of file, a folder, or one that does not exist."""
+    if kind_of(path) not in kinds:
+        suffixes = ", ".join(f".{kind}" for kind in kinds)
+        raise InputError(f"{option} {path}: unknown kind of file: expected a name that ends with {suffixes}")
+    if path.is_dir():
+        raise InputError(f"{option} {path}: a folder is there: give the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {str(path.parent)!r}: make it first")
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are."""
+    check_output(path, "write to")
+    try:
+        _write(table, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}): give another path") from None
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    kind = kind_of(path)
+    if kind == "parquet":
+        pq.write_table(table, path)
+        return
+    compressed = path.name.lower().endswith(".gz")
+    with (
+        gzip.open(path, "wt", encoding="utf-8", newline="")
+        if compressed
+        else path.open("w", encoding="utf-8", newline="") as file
+    ):
+        if kind == "csv":
+            writer = csv.writer(file)
+            writer.writerow(table.column_names)
+            writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        else:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
