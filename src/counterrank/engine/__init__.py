@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from counterrank.engine.embedded import Embedded
-from counterrank.engine.plan import Coefficients, Engine, Pass, Plan, WantedRankings
+from counterrank.engine.plan import Coefficients, Engine, Metric, Pass, Plan, WantedRankings
 from counterrank.errors import unknown
 
-ENGINES = ("duckdb", "spark", "spark://HOST:PORT", "local[N]")
+ENGINES = ("duckdb", "ibis", "spark", "spark://HOST:PORT", "local[N]")
 
 
 def open_engine(engine: str | Engine) -> Engine:
@@ -15,6 +15,10 @@ def open_engine(engine: str | Engine) -> Engine:
         return engine
     if engine == "duckdb":
         return Embedded()
+    if engine == "ibis":
+        from counterrank.engine.relational import OwnBackend
+
+        return OwnBackend()
     if engine == "spark" or engine.startswith(("spark://", "local[", "local", "yarn", "k8s://")):
         from counterrank.engine.spark import open_spark
 
@@ -22,4 +26,4 @@ def open_engine(engine: str | Engine) -> Engine:
     raise unknown("engine", engine, ENGINES)
 
 
-__all__ = ["ENGINES", "Coefficients", "Embedded", "Engine", "Pass", "Plan", "WantedRankings", "open_engine"]
+__all__ = ["ENGINES", "Coefficients", "Embedded", "Engine", "Metric", "Pass", "Plan", "WantedRankings", "open_engine"]

@@ -1,0 +1,250 @@
+"""The statistics of a log as Ibis expressions: DuckDB, Spark or a warehouse runs them as they are.
+
+Equal rows are gathered first, as one with `rows`, how many there were; everything is counted from the gathered rows.
+"""
+
+# mypy: disable-error-code="import-untyped"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.log.log import SEPARATOR
+from counterrank.log.problems import Problem
+
+PAGE = ("query", "reward", "day", "propensity", "impressions")  # what the rows of an impression have in common
+NUMBERS = ("reward", "propensity", "impressions", "position", "click")
+
+
+def typed(table: ir.Table, name: str) -> ir.Table:
+    """Our columns (list or long form) as text ids, float numbers and whole days; anything else is an error."""
+    return table.select(**{c: _typed(table[c], c, f"{name}: {c}") for c in table.columns})
+
+
+def _typed(column: Any, name: str, what: str) -> Any:
+    kind = column.type()
+    if name in ("items", "clicks"):
+        if kind.is_null():
+            return column.cast("array<string>" if name == "items" else "array<float64>")
+        if not kind.is_array():
+            raise InputError(f"{what} must be a list, but came as {kind}")
+        if name == "clicks":
+            _check_number(kind.value_type, what, "a list of 0 and 1")
+            return column.cast("array<float64>")
+        if kind.value_type.is_floating():
+            return column.map(lambda item: _id_text(item, what))
+        _id_text(ibis.null().cast(kind.value_type), what)
+        return column.cast("array<string>")
+    if name in NUMBERS:
+        _check_number(kind, what, "a number")
+        return column.cast("float64")
+    if name == "day":
+        return _day_number(column, what)
+    return column.cast("string") if name == "impression" else _id_text(column, what)
+
+
+def _id_text(column: Any, what: str) -> Any:
+    """An id as text: integers as their digits, whole floats as integers."""
+    kind = column.type()
+    if kind.is_floating():
+        return ibis.ifelse(column.isnan(), ibis.null().cast(kind), column).cast("int64").cast("string")
+    if kind.is_string():
+        return column
+    whole = kind.is_decimal() and kind.scale == 0
+    if not (kind.is_integer() or kind.is_null() or kind.is_uuid() or whole):
+        raise InputError(f"{what} must be text or whole numbers, but came as {kind}: store them as text or integers")
+    return column.cast("string")
+
+
+def _check_number(kind: dt.DataType, what: str, expected: str) -> None:
+    if not (kind.is_numeric() or kind.is_boolean() or kind.is_null()):
+        raise InputError(f"{what} must be {expected}, but came as {kind}")
+
+
+def _day_number(column: Any, what: str) -> Any:
+    """Days as whole numbers: a date or timestamp is its number of days since 1970-01-01."""
+    kind = column.type()
+    if kind.is_string():
+        number = ibis.ifelse(column.re_search("^[+-]?[0-9]{1,18}$"), column, ibis.null().cast("string"))
+        date = ibis.ifelse(column.re_search("^[0-9]{4}-[0-9][0-9]-[0-9][0-9]"), column.substr(0, 10), ibis.null())
+        return ibis.coalesce(number.try_cast("int64"), date.try_cast("date").epoch_days().cast("int64"))
+    if kind.is_timestamp() or kind.is_date():
+        return column.cast("date").epoch_days().cast("int64")
+    _check_number(kind, what, "an integer, date or timestamp")
+    if kind.is_floating():
+        return ibis.ifelse(column == column.floor(), column, ibis.null().cast(kind)).try_cast("int64")
+    return column.cast("int64")
+
+
+def fractions(table: ir.Table) -> dict[str, ir.Table]:
+    """For each column of float ids, its rows that are no whole numbers: there must be none."""
+    found = {}
+    for name in (c for c in ("query", "items", "item") if c in table.columns):
+        column: Any = table[name]
+        kind = column.type()
+        if kind.is_floating():
+            found[name] = table.filter(column != column.floor())
+        elif kind.is_array() and kind.value_type.is_floating():
+            found[name] = table.filter(column.filter(lambda item: item != item.floor()).length() > 0)
+    return found
+
+
+def fold(table: ir.Table) -> ir.Table:
+    """The long form (typed) as the list form, with what is wrong in an impression as `folding`."""
+    t: Any = table
+    fields = {"position": t.position, "item": t.item, **({"click": t.click} if "click" in t.columns else {})}
+    page = [c for c in PAGE if c in t.columns]
+    kinds = {f"{c}_kinds": t[c].nunique() + t[c].isnull().any().cast("int64") for c in page}
+    g: Any = t.group_by("impression").agg(
+        shown=ibis.struct(fields).collect(),
+        length=t.count(),
+        places=t.position.nunique(),
+        lowest=t.position.min(),
+        highest=t.position.max(),
+        whole=(t.position == t.position.floor()).all(),
+        **{c: t[c].arbitrary() for c in page},
+        **kinds,
+    )
+    in_order = (g.places == g.length) & (g.lowest == 1) & (g.highest == g.length) & g.whole
+    differs = ibis.or_(*(g[name] > 1 for name in kinds))
+    lists = {"items": g.shown.sort().map(lambda one: one.item)}
+    if "click" in fields:
+        lists["clicks"] = g.shown.sort().map(lambda one: one.click)
+    folding = ibis.cases(
+        (g.impression.isnull(), int(Problem.IMPRESSION)),
+        (differs, int(Problem.DIFFERS)),
+        (~in_order.fill_null(False), int(Problem.POSITIONS)),
+        else_=0,
+    )
+    return g.select(**{c: g[c] for c in page}, **lists, folding=folding)
+
+
+def gathered(table: ir.Table, repeat: bool) -> ir.Table:
+    """Equal rows as one (where they may repeat), each with its first problem (0: none)."""
+    if repeat:
+        table = table.group_by(list(table.columns)).agg(rows=table.count().cast("int64"))
+    else:
+        table = table.mutate(rows=ibis.literal(1, "int64"))
+    return table.mutate(problem=_problem(table))
+
+
+def _problem(table: ir.Table) -> Any:
+    t: Any = table
+    has = set(table.columns)
+    bad: list[tuple[Any, Problem]] = [
+        (t["query"].isnull(), Problem.QUERY),
+        (t["items"].isnull() | (t["items"].length() == 0), Problem.ITEMS),
+        (t["items"].filter(lambda item: item.isnull()).length() > 0, Problem.ITEM),
+        (t["items"].unique().length() < t["items"].length(), Problem.REPEATED),
+    ]
+    if "clicks" in has:
+        wrong = t.clicks.filter(lambda click: click.isnull() | ~click.isin([0.0, 1.0]))
+        bad.append((t.clicks.isnull(), Problem.CLICKS))
+        bad.append((t.clicks.length() != t["items"].length(), Problem.LENGTH))
+        bad.append((wrong.length() > 0, Problem.CLICK))
+    if "reward" in has:
+        bad.append((~_finite(t.reward), Problem.REWARD))
+    if "propensity" in has:
+        bad.append((~((t.propensity > 0) & (t.propensity <= 1) & _finite(t.propensity)), Problem.PROPENSITY))
+    if "impressions" in has:
+        m = t.impressions
+        bad.append((~(_finite(m) & (m >= 1) & (m < 2**53) & (m == m.floor())), Problem.IMPRESSIONS))
+    if "day" in has:
+        bad.append((t.day.isnull(), Problem.DAY))
+    first = ibis.cases(*((where.fill_null(True), int(what)) for where, what in bad), else_=0)
+    return ibis.ifelse(t.folding > 0, t.folding, first).cast("int64") if "folding" in has else first.cast("int64")
+
+
+def _finite(number: Any) -> Any:
+    return (number.notnull() & ~number.isnan() & ~number.isinf()).fill_null(False)
+
+
+def good(kept: ir.Table, by_day: bool) -> ir.Table:
+    """The rows without problems: `n` impressions each, of a list of `length` items."""
+    t: Any = kept.filter(kept["problem"] == 0)
+    n = t.rows * t.impressions.cast("int64") if "impressions" in t.columns else t.rows
+    query = t["query"].concat(SEPARATOR, t.day.cast("string")) if by_day else t["query"]
+    columns = {c: t[c] for c in ("row", "items", "clicks", "reward", "propensity") if c in t.columns}
+    return t.select(**columns, query=query, n=n, length=t["items"].length().cast("int64"))
+
+
+def cut(rows: ir.Table, top: int | None) -> ir.Table:
+    """Lists down to position `top`; `length` is then the cut one."""
+    if top is None:
+        return rows
+    lists = {c: rows[c][:top] for c in ("items", "clicks") if c in rows.columns}
+    return rows.mutate(**lists, length=ibis.least(rows["length"], ibis.literal(top, "int64")))
+
+
+def totals(rows: ir.Table, top: int | None) -> ir.Table:
+    """One row: impressions, the longest list, and the longest down to position `top`."""
+    t: Any = rows
+    depth = ibis.least(t.length, ibis.literal(top, "int64")) if top is not None else t.length
+    return rows.aggregate(n=t.n.sum().cast("int64"), longest=t.length.max(), depth=depth.max())
+
+
+def valued(rows: ir.Table, theta: NDArray[Any]) -> ir.Table:
+    """Cut rows with the `value` of each: its reward, or the weighted sum of its clicks."""
+    t: Any = rows
+    if "reward" in rows.columns:
+        return rows.mutate(value=t.reward)
+    weights: Any = ibis.array([float(w) for w in theta])
+    worth = t.clicks if (theta == 1).all() else t.clicks.map(lambda click, k: click * weights[k])
+    return rows.mutate(value=worth.sums())
+
+
+def _sums(t: Any) -> dict[str, Any]:
+    return {
+        "impressions": t.n.sum().cast("int64"),
+        "reward": (t.n * t.value).sum(),
+        "reward2": (t.n * t.value * t.value).sum(),
+    }
+
+
+def per_query(rows: ir.Table) -> ir.Table:
+    """Impressions, Σ value, Σ value² and the longest cut list of each query, from valued rows."""
+    return rows.group_by("query").agg(**_sums(rows), length=rows["length"].max())
+
+
+def exploded(rows: ir.Table) -> ir.Table:
+    """A row per shown item: position (from 0), item and click (0 where there are none)."""
+    t: Any = rows
+    lists = [c for c in ("items", "clicks") if c in rows.columns]
+    u: Any = t.select("row", "query", "n", "length", *lists, position=ibis.range(0, t.length).unnest())
+    click = u.clicks[u.position] if "clicks" in lists else ibis.literal(0.0)
+    return u.select("row", "query", "n", "length", "position", item=u["items"][u.position], click=click)
+
+
+def per_pair(rows: ir.Table) -> ir.Table:
+    """Shown and clicked by (query, item, position)."""
+    t: Any = exploded(rows)
+    sums = {"shown": t.n.sum().cast("int64"), "clicked": (t.n * t.click.cast("int64")).sum().cast("int64")}
+    return t.group_by(["query", "item", "position"]).agg(**sums)
+
+
+def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int) -> ir.Table:
+    """Sums by (query, cut ranking, propensity where asked for), and its clicks at `clicks` positions."""
+    t: Any = rows
+    keys = ["query", "items", *(["propensity"] if by_propensity else [])]
+    at = {f"click{k}": ibis.ifelse(t.length > k, t.n * t.clicks[k].cast("int64"), 0).sum() for k in range(clicks)}
+    return rows.group_by(keys).agg(**_sums(t), **{name: each.cast("int64") for name, each in at.items()})
+
+
+def moments(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -> ir.Table:
+    """Σr, Σr², Σw̄, Σw̄² per query and estimator, from cut rows and (query, item, position) → scaled, weight, offset."""
+    t: Any = exploded(rows).inner_join(coefficients, ["query", "item", "position"])
+    sums = {f"r{e}": (t.click * t[f"scaled{e}"] - t[f"offset{e}"]).sum() for e in estimators}
+    sums |= {f"w{e}": t[f"weight{e}"].sum() for e in estimators}
+    row: Any = t.group_by(["row", "query", "n", "length"]).agg(**sums)
+    out: dict[str, Any] = {}
+    for e in estimators:
+        r, w = row[f"r{e}"], row[f"w{e}"] / row.length
+        out |= {f"r{e}": (row.n * r).sum(), f"r2{e}": (row.n * r * r).sum()}
+        out |= {f"w{e}": (row.n * w).sum(), f"w2{e}": (row.n * w * w).sum()}
+    return row.group_by("query").agg(**out)

@@ -1,0 +1,282 @@
+"""The second engine: the statistics as Ibis expressions, run where the log lives."""
+
+# mypy: disable-error-code="import-untyped"
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterrank.engine import expressions as x
+from counterrank.engine.plan import Coefficients, Plan, WantedRankings
+from counterrank.errors import InputError
+from counterrank.ids import Codes, Ids
+from counterrank.log import Log
+from counterrank.log.files import Part, Wanted, connect
+from counterrank.log.long_form import LongPart
+from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.read import IbisPart
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.rankings import Rankings
+
+
+def temporary_name() -> str:
+    """A name for a temporary table or view that no one else uses."""
+    return f"counterrank_{uuid.uuid4().hex}"
+
+
+@dataclass
+class Relational:
+    """Counts on an Ibis backend. A backend with ways of its own overrides the four small methods."""
+
+    backend: Any
+    name: str = "ibis"
+
+    def count(self, log: Log, plan: Plan) -> RelationalPass:
+        return RelationalPass(log, plan, self)
+
+    def scan(self, part: Part, wanted: Wanted) -> ir.Table:
+        """The rows of a part, its columns under our names."""
+        if isinstance(part, IbisPart):
+            table = part.expression
+            return table.select(**{ours: table[theirs] for ours, theirs in wanted.items()})
+        view = temporary_name()
+        self.backend.con.execute(f"CREATE TEMP VIEW {view} AS {part.relation(wanted, self.backend.con)}")
+        return self.backend.table(view)
+
+    def keep(self, table: ir.Table) -> ir.Table:
+        """The same rows, computed once, each with a `row` number of its own."""
+        return self.backend.create_table(temporary_name(), table.mutate(row=ibis.row_number()), temp=True)
+
+    def drop(self, table: ir.Table) -> None:
+        """Give the room of a kept table back."""
+        with contextlib.suppress(Exception):  # the connection may be gone, and its temporary tables with it
+            self.backend.raw_sql(f"DROP TABLE {table.get_name()}")
+
+    def upload(self, table: pa.Table) -> ir.Table:
+        return ibis.memtable(table)
+
+    def fetch(self, table: ir.Table) -> pa.Table:
+        return self.backend.to_pyarrow(table)
+
+
+@dataclass
+class OwnBackend:
+    """`engine="ibis"`: an Ibis table is counted by its own database, anything else by DuckDB through Ibis."""
+
+    name: str = "ibis"
+
+    def count(self, log: Log, plan: Plan) -> RelationalPass:
+        if log.table is not None:
+            return Relational(log.table.get_backend()).count(log, plan)
+        return Relational(ibis.duckdb.from_connection(connect())).count(log, plan)
+
+
+class RelationalPass:
+    """One log, gathered and counted by a backend; `moments` weighs the gathered rows."""
+
+    def __init__(self, log: Log, plan: Plan, engine: Relational) -> None:
+        if plan.metric not in log.columns:
+            raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
+        self.log, self.plan, self.engine = log, plan, engine
+        self.kept = engine.keep(x.gathered(self._table(), repeat=plan.metric == "clicks"))
+        weakref.finalize(self, engine.drop, self.kept)
+        self._set_aside()
+        rows = x.good(self.kept, log.by_day)
+        covered = rows
+        if plan.queries is not None:
+            covered = rows.semi_join(engine.upload(pa.table({"query": plan.queries.unique()})), "query")
+        whole, self.totals = (self._totals(part) for part in (rows, covered))
+        if whole["n"] is None:
+            why = f"all its {log.rejected} rows were set aside as bad" if log.rejected else "it has no rows"
+            raise InputError(f"{log.name}: the log is empty: {why}")
+        if self.totals["n"] is None:
+            raise InputError(f"{log.name}: none of the log's queries is among those the target has rankings for")
+        self.rows = x.cut(covered, plan.top)
+        self.counts = self._count(rows if plan.whole_log else covered, whole)
+
+    def _table(self) -> ir.Table:
+        """The log's rows in list form, with the columns that this pass needs, ids as text."""
+        log = self.log
+        columns = ["query", "items", self.plan.metric, "impressions"]
+        columns += (["propensity"] if self.plan.by_propensity else []) + (["day"] if log.by_day else [])
+        long = isinstance(log.parts[0], LongPart)
+        tables = []
+        for part, found in zip(log.parts, log.found, strict=True):
+            chosen = {c: found[c] for c in columns if c in log.columns}
+            if isinstance(part, LongPart):
+                names = ["impression", "position", *({"items": "item", "clicks": "click"}.get(c, c) for c in chosen)]
+                tables += [
+                    self._typed(inner, {c: wanted[c] for c in names})
+                    for inner, wanted in zip(part.parts, part.wanted, strict=True)
+                ]
+            else:
+                tables.append(self._typed(part, chosen))
+        table = ibis.union(*tables) if len(tables) > 1 else tables[0]
+        return x.fold(table) if long else table
+
+    def _typed(self, part: Part, wanted: Wanted) -> ir.Table:
+        table = self.engine.scan(part, wanted)
+        for column, broken in x.fractions(table).items():
+            if len(self.engine.fetch(broken.limit(1))):
+                raise InputError(
+                    f"{part.name}: {column} must be text or whole numbers, but came as "
+                    f"{table[column].type()} with fractions: store them as text"
+                )
+        return x.typed(table, part.name)
+
+    def _totals(self, rows: ir.Table) -> dict[str, Any]:
+        return dict(self.engine.fetch(x.totals(rows, self.plan.top)).to_pylist()[0])
+
+    def _set_aside(self) -> None:
+        """Rows with problems: an error that shows one, or a JSON Lines file that takes them all."""
+        bad = self.kept.filter(self.kept["problem"] > 0)
+        log = self.log
+        log.rejected = 0
+        found = self.engine.fetch(bad.limit(1) if log.bad_rows is None else bad)
+        if log.bad_rows is None:
+            for row in found.to_pylist():
+                told = ", ".join(f"{k}={v!r}" for k, v in _content(row).items())
+                told = told if len(told) <= 160 else told[:157] + "…"
+                raise InputError(
+                    f"{log.name}: {MESSAGES[Problem(row['problem'])]} ({told}). "
+                    "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
+                )
+            return
+        with log.bad_rows.open("w", encoding="utf-8") as file:
+            for row in found.to_pylist():
+                record = {"file": log.name, "row": None, "problem": MESSAGES[Problem(row["problem"])]}
+                line = json.dumps(record | {"content": _content(row)}, ensure_ascii=False, default=str) + "\n"
+                file.writelines([line] * row["rows"])
+                log.rejected += row["rows"]
+
+    def _count(self, paired: ir.Table, whole: dict[str, Any]) -> Counts:
+        fetch, plan, kinds = self.engine.fetch, self.plan, self.log.kinds()
+        depth = int(self.totals["depth"])
+        valued = x.valued(self.rows, plan.weights(depth))
+        queries = fetch(x.per_query(valued)).sort_by("query")
+        query_ids = Ids(_text(queries["query"]), kinds.native_queries)
+        if plan.queries is not None:
+            asked = plan.queries.unique()
+            asked = asked.filter(pc.is_in(asked, value_set=query_ids.texts))
+            queries = queries.take(pa.array(query_ids.codes(asked)))
+            query_ids = Ids(_text(asked), kinds.native_queries)
+        found = fetch(x.per_pair(paired if plan.all_items else x.cut(paired, plan.top)))
+        item_ids = Ids(_text(pc.unique(found["item"])).sort(), kinds.native_items)
+        of_query, of_item = query_ids.codes(_text(found["query"])), item_ids.codes(_text(found["item"]))
+        asked_for = of_query >= 0
+        lengths = _numbers(queries["length"], np.int64)
+        pairs = Pairs.build(query_ids, item_ids, of_query[asked_for], of_item[asked_for], lengths, depth)
+        shown, clicked = _scatter(found, pairs.find(of_query, of_item), len(pairs), depth)
+        whole_log = None
+        if plan.whole_log:
+            names = Ids(_text(pc.unique(found["query"])))
+            codes = (names.codes(_text(found["query"])) << 32) | of_item
+            distinct, rows = np.unique(codes, return_inverse=True)
+            whole_log = _scatter(found, rows, len(distinct), int(whole["depth"]))
+        return Counts(
+            pairs,
+            _numbers(queries["impressions"], np.int64),
+            _numbers(queries["reward"], np.float64),
+            _numbers(queries["reward2"], np.float64),
+            shown,
+            clicked,
+            self._rankings(valued, pairs),
+            int(whole["n"]),
+            int(self.totals["longest"]),
+            whole_log,
+        )
+
+    def _rankings(self, valued: ir.Table, pairs: Pairs) -> Rankings | None:
+        plan, depth = self.plan, pairs.positions
+        if plan.rankings == "none":
+            return None
+        if isinstance(plan.rankings, WantedRankings):
+            valued = valued.semi_join(self.engine.upload(_beginnings(plan.rankings, depth)), ["query", "items"])
+        clicks = depth if plan.ranking_clicks else 0
+        found = self.engine.fetch(x.per_ranking(valued, plan.by_propensity, clicks)).combine_chunks()
+        queries = pairs.query_ids.codes(_text(found["query"]))
+        lists = found["items"].combine_chunks()
+        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+        rows = np.full((len(found), depth), -1, dtype=np.int64)
+        inside = np.arange(depth) < lengths[:, None]
+        rows[inside] = pairs.find(np.repeat(queries, lengths), pairs.item_ids.codes(_text(lists.flatten())))
+        by_position = [_numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
+        return Rankings(
+            queries,
+            rows,
+            _numbers(found["impressions"], np.float64),
+            _numbers(found["reward"], np.float64),
+            _numbers(found["reward2"], np.float64),
+            _numbers(found["propensity"], np.float64) if plan.by_propensity else None,
+            np.stack(by_position, axis=1) if by_position else None,
+        )
+
+    def moments(self, coefficients: Coefficients) -> NDArray[np.float64]:
+        pairs, own = coefficients.pairs, self.counts.pairs
+        mine, positions = np.nonzero(self.counts.shown)
+        rows = pairs.find(own.queries, own.items)[mine]
+        table: dict[str, Any] = {
+            "query": own.query_ids.texts.take(pa.array(own.queries[mine])),
+            "item": own.item_ids.texts.take(pa.array(own.items[mine])),
+            "position": positions.astype(np.int64),
+        }
+        estimators = range(len(coefficients.scale))
+        for e in estimators:
+            weight = coefficients.weight[e][rows, positions]
+            table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
+            table[f"offset{e}"] = coefficients.offset[e][rows, positions]
+        found = self.engine.fetch(x.moments(self.rows, self.engine.upload(pa.table(table)), estimators))
+        out = np.zeros((len(own.query_ids), len(estimators), 4))
+        codes = own.query_ids.codes(_text(found["query"]))
+        for e in estimators:
+            for i, name in enumerate(("r", "r2", "w", "w2")):
+                out[codes, e, i] = _numbers(found[f"{name}{e}"], np.float64)
+        return out
+
+
+def _beginnings(wanted: WantedRankings, depth: int) -> pa.Table:
+    """The first 1, 2, … items of each ranking: what a shorter list of the log may equal."""
+    longest = pc.max(pc.list_value_length(wanted.items)).as_py() or 0
+    parts = []
+    for length in range(1, min(depth, longest) + 1):
+        long = pc.greater_equal(pc.list_value_length(wanted.items), length)
+        lists = pc.list_slice(wanted.items.filter(long), 0, length, return_fixed_size_list=False)
+        parts.append(pa.table({"query": wanted.queries.filter(long), "items": lists}))
+    empty = pa.table({"query": wanted.queries.slice(0, 0), "items": wanted.items.slice(0, 0)})
+    return pa.concat_tables([empty, *parts], promote_options="permissive")
+
+
+def _scatter(found: pa.Table, rows: Codes, size: int, depth: int) -> tuple[Codes, Codes]:
+    """Shown and clicked as (pairs × positions) tables; row -1 and positions from `depth` on are left out."""
+    positions = _numbers(found["position"], np.int64)
+    used = (rows >= 0) & (positions < depth)
+    out = []
+    for name in ("shown", "clicked"):
+        table = np.zeros((size, depth), dtype=np.int64)
+        table[rows[used], positions[used]] = _numbers(found[name], np.int64)[used]
+        out.append(table)
+    return out[0], out[1]
+
+
+def _content(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding")}
+
+
+def _text(column: Any) -> pa.Array:
+    return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).cast(pa.string())
+
+
+def _numbers(column: Any, kind: Any) -> NDArray[Any]:
+    return np.asarray(column.to_numpy(), dtype=kind)

@@ -1,0 +1,37 @@
+"""Every engine under one name; Spark starts once for all tests, and is skipped with a reason where it cannot run."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from counterrank.engine import open_engine
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the worlds and the oracle are shared by all tests
+
+ENGINES = ["duckdb", "ibis", pytest.param("local[2]", marks=pytest.mark.spark)]
+
+
+@pytest.fixture(scope="session")
+def spark():
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed: pip install 'counterrank[spark]'")
+    from counterrank.engine.spark import JAVA, java_version
+
+    if (java_version() or 0) < JAVA:
+        pytest.skip(f"Spark needs Java {JAVA} or later, found {java_version()}")
+    return open_engine("local[2]")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.getfixturevalue("spark") if request.param == "local[2]" else open_engine(request.param)
+
+
+@pytest.fixture
+def few(engine):
+    """Whether this engine is slow to start a job, so that a few cases must do."""
+    return engine.name not in ("duckdb", "ibis")

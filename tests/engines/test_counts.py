@@ -1,0 +1,115 @@
+"""Every engine counts what plain loops count."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+from plain_counts import as_plain, plain
+
+import counterrank as cr
+import worlds
+from counterrank.engine import Plan, WantedRankings
+from counterrank.evaluate.options import position_weights
+
+
+def a_plan(world: worlds.World, rng: random.Random, **more) -> Plan:
+    metric = world.options["metric"]
+    some = sorted({row["query"] for row in world.rows})
+    asked = rng.sample(some, rng.randint(1, len(some))) if rng.random() < 0.5 else None
+    return Plan(
+        metric=metric,
+        weights=position_weights("dcg" if rng.random() < 0.5 else "clicks"),
+        queries=pa.array([*asked, "never logged"]) if asked else None,
+        top=rng.choice([None, 1, 2, 3]) if metric == "clicks" else None,
+        rankings="all",
+        by_propensity="propensity" in world.rows[0] and rng.random() < 0.5,
+        ranking_clicks=metric == "clicks" and rng.random() < 0.5,
+        **more,
+    )
+
+
+def assert_equal(got: dict, wanted: dict) -> None:
+    for name, values in got.items():
+        assert set(values) == set(wanted[name]), name
+        assert values == pytest.approx(dict(wanted[name]), rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_counts_are_those_of_plain_loops(engine, few, seed):
+    if few and seed >= 4:
+        pytest.skip("a few seeds do for an engine that is slow to start a job")
+    world, rng = worlds.make_world(seed, "hostile" if seed % 3 == 0 else None), random.Random(seed)
+    plan = a_plan(world, rng, all_items=seed % 2 == 0)
+    rows = worlds.to_long(world.rows, rng) if seed % 4 == 1 else world.rows
+    counts = engine.count(cr.read_log(worlds.to_arrow(rows, world.integer_ids)), plan).counts
+    asked = set(plan.queries.to_pylist()) if plan.queries is not None else None
+    assert_equal(as_plain(counts), plain(world.rows, plan.metric, plan.weights, asked, plan.top))
+    assert counts.log_impressions == sum(row.get("impressions", 1) for row in world.rows)
+    covered = [row for row in world.rows if asked is None or row["query"] in asked]
+    assert counts.longest == max(len(row["items"]) for row in covered)
+    if plan.all_items:
+        assert len(counts.pairs) == len({(row["query"], item) for row in covered for item in row["items"]})
+    assert counts.pairs.item_ids.integer is counts.pairs.query_ids.integer is world.integer_ids
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_only_wanted_rankings_and_their_beginnings_are_counted(engine, few, seed):
+    if few and seed >= 102:
+        pytest.skip("a few seeds do for an engine that is slow to start a job")
+    rng = random.Random(seed)
+    rows = worlds.make_rows(rng, queries=3, style="hostile")
+    wanted = worlds.table_target(rng, rows, "hostile", all_queries=True)
+    rankings = WantedRankings(
+        pa.array([row["query"] for row in wanted]), pa.array([row["items"] for row in wanted], pa.list_(pa.string()))
+    )
+    top = rng.choice([None, 2])
+    asked = rankings.queries.unique()
+    plan = Plan(metric="clicks", weights=position_weights("clicks"), queries=asked, top=top, rankings=rankings)
+    got = as_plain(engine.count(cr.read_log(worlds.to_arrow(rows)), plan).counts)
+    everything = plain(rows, "clicks", plan.weights, None, top)
+    begins = {(row["query"], tuple(row["items"][:k])) for row in wanted for k in range(1, len(row["items"]) + 1)}
+    assert got["rankings"] == {key: n for key, n in everything["rankings"].items() if key in begins}
+
+
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_counts_of_parts_add_up_to_those_of_the_whole(engine, few, seed):
+    if few and seed > 200:
+        pytest.skip("one seed does for an engine that is slow to start a job")
+    rng = random.Random(seed)
+    rows = worlds.make_rows(rng, queries=4, style="hostile", impressions=True, rows_per_query=(4, 10))
+    plan = Plan(metric="clicks", weights=position_weights("dcg"), rankings="all", ranking_clicks=True)
+    half = len(rows) // 2
+    one, other = (engine.count(cr.read_log(worlds.to_arrow(part)), plan).counts for part in (rows[:half], rows[half:]))
+    assert_equal(as_plain(one + other), plain(rows, "clicks", plan.weights, None, None))
+
+
+def test_the_whole_log_is_counted_beside_the_asked_queries(engine):
+    rows = worlds.make_rows(random.Random(5), queries=4)
+    plan = Plan(
+        metric="clicks", weights=position_weights("clicks"), queries=pa.array([rows[0]["query"]]), whole_log=True
+    )
+    counts = engine.count(cr.read_log(worlds.to_arrow(rows)), plan).counts
+    shown, clicked = counts.whole
+    everything = plain(rows, "clicks", plan.weights, None, None)
+    by_position = [sum(n for key, n in everything["shown"].items() if key[2] == k) for k in range(shown.shape[1])]
+    assert shown.sum(axis=0).tolist() == by_position
+    assert clicked.sum() == sum(everything["clicked"].values())
+    assert counts.total == everything["impressions"][rows[0]["query"]]
+
+
+@pytest.mark.parametrize("days", ["integer", "date", "timestamp", "text"])
+def test_days_of_a_query_are_queries_of_their_own(engine, few, days):
+    if few and days not in ("date", "text"):
+        pytest.skip("two kinds do for an engine that is slow to start a job")
+    rows = worlds.make_rows(random.Random(8), queries=2, style="hostile", day=True)
+    table = worlds.to_arrow(rows)
+    day = table["day"].cast(pa.int32())
+    kinds = {"integer": lambda: day, "date": lambda: day.cast(pa.date32())}
+    kinds["timestamp"] = lambda: day.cast(pa.date32()).cast(pa.timestamp("us"))
+    kinds["text"] = lambda: day.cast(pa.date32()).cast(pa.string())
+    log = cr.read_log(table.set_column(table.column_names.index("day"), "day", kinds[days]())).daily()
+    counts = engine.count(log, Plan(metric="clicks", weights=position_weights("clicks"))).counts
+    named = [{**row, "query": f"{row['query']}\x1f{row['day']}"} for row in rows]
+    assert_equal(as_plain(counts), plain(named, "clicks", position_weights("clicks"), None, None))
