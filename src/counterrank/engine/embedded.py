@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ UNCUT = 1 << 30
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
 THREADS = 2
+BLOCK_BYTES = 256 << 10
 
 
 @dataclass
@@ -44,6 +46,15 @@ class Embedded:
 
     def count(self, log: Log, plan: Plan) -> EmbeddedPass:
         return EmbeddedPass(log, plan, self)
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """A batch as codes, 2·pair + click per position and -1 beyond the end, in the order of its queries."""
+
+    coded: NDArray[np.int32]  # (n, K)
+    impressions: NDArray[np.int64] | None  # None: one each
+    starts: Codes  # where the rows of each query begin; empty where they are not in order
 
 
 class EmbeddedPass:
@@ -66,7 +77,7 @@ class EmbeddedPass:
         if self.asked is not None:
             self.asked = self.queries.size
         self.wanted = self._wanted_keys()
-        self.cache: list[tuple[NDArray[np.int32], NDArray[np.int64] | None]] | None = []
+        self.cache: list[CodedRows] | None = []
         self.cached = 0
         self.log_impressions = 0
         self._tallying: Future[None] | None = None
@@ -135,7 +146,7 @@ class EmbeddedPass:
         reward = rows.reward if rows.reward is not None else np.zeros(0)
         propensity = rows.propensity if rows.propensity is not None else np.zeros(0)
         wanted = (2 if plan.rankings == "all" else 0) if isinstance(plan.rankings, str) else 1
-        order = kernels.by_query(codes, self.queries.size)
+        order, starts = kernels.by_query(codes, self.queries.size)
         ordered = np.full_like(coded, -1)
         covered, theta = self._covered(), plan.weights(coded.shape[1])
         done = 0
@@ -149,7 +160,8 @@ class EmbeddedPass:
             if done >= len(rows):
                 break
             self._make_group_room()
-        self._keep_rows(ordered, rows.impressions, order)
+        counted = "impressions" in self.log.columns
+        self._keep(CodedRows(ordered, rows.impressions[order] if counted else None, starts))
 
     def _code(self, rows: Rows, codes: Codes) -> NDArray[np.int32]:
         """Rows as pair codes and clicks; pairs and items that are new get codes."""
@@ -197,14 +209,15 @@ class EmbeddedPass:
         self.groups.clear()
         self.size[kernels.GROUPS] = 0
 
-    def _keep_rows(self, coded: NDArray[np.int32], impressions: NDArray[np.int64], order: Codes) -> None:
+    def _keep(self, rows: CodedRows) -> None:
+        """For the second pass, as long as there is room."""
         if self.cache is None or self.plan.metric == "reward":
             return
-        self.cached += coded.nbytes
+        self.cached += rows.coded.nbytes + rows.starts.nbytes
         if self.cached > self.engine.cache_bytes:
             self.cache = None
-            return
-        self.cache.append((coded, impressions[order] if "impressions" in self.log.columns else None))
+        else:
+            self.cache.append(rows)
 
     def _finish(self) -> Counts:
         sizes = self.size
@@ -279,33 +292,47 @@ class EmbeddedPass:
             table[used, :, 2 * e] = coefficients.weight[e][rows[used]]
             table[used, :, 2 * e + 1] = coefficients.offset[e][rows[used]]
         pair_query = self.new_query[self.pairs.query[: len(rows)]]
-        size = (len(self.counts.impressions), estimators, 4)
+        out = np.zeros((len(self.counts.impressions), estimators, 4))
 
-        def add(coded: NDArray[np.int32], impressions: NDArray[np.int64] | None, out: NDArray[np.float64]) -> None:
-            weighted = impressions is not None
-            counts = impressions if weighted else np.zeros(0, dtype=np.int64)
-            kernels.sum_moments(coded, counts, weighted, pair_query, table, coefficients.scale, out)
+        def add(part: CodedRows, first: int, last: int) -> None:
+            weighted = part.impressions is not None
+            counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
+            kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale, out)
 
-        if self.cache is not None:
-            parts = [self.cache[i::THREADS] for i in range(THREADS)]
+        if self.cache is None:
+            for again in self.log.rows(self._columns()):
+                part = self._code_again(again)
+                add(part, 0, len(part.coded))
+                self.engine.progress(len(again))
+            return out
+        cache, sorted_parts = self.cache, [part for part in self.cache if len(part.starts)]
+        for part in cache:
+            if not len(part.starts):
+                add(part, 0, len(part.coded))
 
-            def run(part: list[tuple[NDArray[np.int32], NDArray[np.int64] | None]]) -> NDArray[np.float64]:
-                out = np.zeros(size)
-                for coded, impressions in part:
-                    add(coded, impressions, out)
-                    self.engine.progress(len(coded))
-                return out
+        def work(block: tuple[int, int]) -> None:
+            """One block of queries over all parts: its coefficients stay in the processor's cache."""
+            for part in sorted_parts:
+                first, last = (part.starts[min(q, len(part.starts) - 1)] for q in block)
+                if last > first:
+                    add(part, first, last)
 
-            with ThreadPoolExecutor(THREADS) as pool:
-                return np.asarray(np.sum(list(pool.map(run, parts)), axis=0))
-        out = np.zeros(size)
-        for again in self.log.rows(self._columns()):
-            codes = self._query_codes(again, insert=False)
-            codes = np.where((codes >= 0) & self._covered()[codes], codes, -1)
-            order = kernels.by_query(codes, self.queries.size)
-            add(self._code(again, codes)[order], again.impressions[order], out)
-            self.engine.progress(len(again))
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(work, self._blocks(table[0].nbytes if len(table) else 1)))
         return out
+
+    def _blocks(self, pair_bytes: int) -> list[tuple[int, int]]:
+        """Ranges of queries whose coefficients fit a processor's cache together."""
+        pairs = np.bincount(self.pairs.query[: int(self.size[kernels.PAIRS])], minlength=self.queries.size)
+        number = np.cumsum(pairs) * pair_bytes // BLOCK_BYTES
+        edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
+        return list(pairwise(edges.tolist()))
+
+    def _code_again(self, rows: Rows) -> CodedRows:
+        codes = self._query_codes(rows, insert=False)
+        codes = np.where((codes >= 0) & self._covered()[codes], codes, -1)
+        order, starts = kernels.by_query(codes, self.queries.size)
+        return CodedRows(self._code(rows, codes)[order], rows.impressions[order], starts)
 
 
 def _text_keys(vocabulary: Vocabulary, texts: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:

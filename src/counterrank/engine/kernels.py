@@ -69,21 +69,24 @@ def find_pair(query, key, slots, mask):
 
 @njit(cache=True, nogil=True)
 def by_query(codes, queries):
-    """Rows in the order of their query, so that what is counted for a query stays in the processor's cache."""
+    """Rows in the order of their query, so that what is counted for a query stays in the processor's cache.
+
+    Also where each query's rows begin and end in that order; nothing of that kind where queries are too many to sort by.
+    """
     order = np.empty(len(codes), dtype=np.int64)
     if queries > 4 * len(codes):
         for r in range(len(codes)):
             order[r] = r
-        return order
-    starts = np.zeros(queries + 2, dtype=np.int64)
+        return order, np.zeros(0, dtype=np.int64)
+    starts = np.zeros(queries + 3, dtype=np.int64)
     for r in range(len(codes)):
-        starts[codes[r] + 2] += 1  # the unknown query, -1, comes first
-    for q in range(1, queries + 2):
+        starts[codes[r] + 3] += 1  # the unknown query, -1, comes first
+    for q in range(1, queries + 3):
         starts[q] += starts[q - 1]
     for r in range(len(codes)):
-        order[starts[codes[r] + 1]] = r
-        starts[codes[r] + 1] += 1
-    return order
+        order[starts[codes[r] + 2]] = r
+        starts[codes[r] + 2] += 1
+    return order, starts[1 : queries + 2]
 
 
 # what the numbers in `size` count
@@ -227,15 +230,15 @@ def fill_set(keys, out):
 
 
 @njit(cache=True, nogil=True)
-def sum_moments(coded, impressions, weighted, pair_query, table, scale, out):
-    """Add Σr, Σr², Σw̄, Σw̄² per query and estimator, where an impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ.
+def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, out):
+    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, where an impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ.
 
     table[p, k] holds weight and offset of each estimator in turn; w̄ is the mean weight over the positions.
     """
     estimators = scale.shape[0]
     total = np.empty(estimators)
     weight = np.empty(estimators)
-    for r in range(coded.shape[0]):
+    for r in range(first, last):
         if coded[r, 0] < 0:
             continue
         q = pair_query[coded[r, 0] >> 1]

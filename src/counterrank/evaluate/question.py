@@ -64,11 +64,11 @@ class Question:
             examination_curve(examination, 1)
         policy = Uniform() if isinstance(target, str) and target == "uniform" else read_policy(target)
         by_propensity, known = _logging(log, logging)
+        same = isinstance(policy, Logged) or policy is known
         narrowed = Uniform(candidates) if candidates is not None else None
         if narrowed is not None:
             policy = narrowed if _is_open(policy) else policy
             known = narrowed if _is_open(known) else known
-        same = isinstance(policy, Logged) or policy is known
         if same and known is not None:
             policy = known
         return cls(
