@@ -34,7 +34,12 @@ def as_text(values: Any, what: str = "id") -> pa.Array:
             raise InputError(
                 f"{what} must be text or whole numbers, but came as {kind} with fractions: store them as text"
             )
-        return pc.if_else(pc.is_nan(array), None, array).cast(pa.int64()).cast(pa.string())
+        try:
+            return pc.if_else(pc.is_nan(array), None, array).cast(pa.int64()).cast(pa.string())
+        except pa.ArrowInvalid:
+            raise InputError(
+                f"{what} must be text or whole numbers, but came as {kind} with numbers too large: store them as text"
+            ) from None
     if pa.types.is_integer(kind) or is_text(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
         return array.cast(pa.string())
     raise InputError(f"{what} must be text or whole numbers, but came as {kind}: store them as text or integers")

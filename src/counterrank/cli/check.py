@@ -21,7 +21,11 @@ from counterrank.cli.common import (
     print_table,
     say,
 )
+from counterrank.evaluate.check import Check
 from counterrank.evaluate.check import check as look
+from counterrank.log.foreign import counted
+
+SHOWN = 20  # positions that the table shows
 
 
 def check(
@@ -54,34 +58,31 @@ def check(
         raise typer.Exit(1)
 
 
-def _print(name: str, result: object) -> None:
-    from counterrank.evaluate.check import Check
-
-    assert isinstance(result, Check)  # noqa: S101
+def _print(name: str, result: Check) -> None:
     facts = result.facts
     out = console()
-    out.print(escape(name), style="bold")
-    out.print(
-        f"{facts['impressions']:,} impressions, {facts['queries']:,} queries, {facts['items']:,} items, "
-        f"{facts['rankings']:,} rankings, {facts['positions']} positions"
-        + (f", {facts['days']:,} days" if facts["days"] is not None else "")
-    )
+    out.print(escape(name), style="bold", soft_wrap=True)
+    plurals = {"query": "queries"}
+    nouns = ("impression", "query", "item", "ranking", "position", "day")
+    counts = [(facts[plurals.get(noun, noun + "s")], noun) for noun in nouns]
+    out.print(", ".join(counted(count, noun, plurals.get(noun)) for count, noun in counts if count is not None))
     if facts["mean_clicks"] is not None:
-        out.print(f"{facts['clicks']:,} clicks, {facts['mean_clicks']:.4g} an impression")
+        out.print(f"{counted(facts['clicks'], 'click')}, {facts['mean_clicks']:.4g} an impression")
     if facts["mean_reward"] is not None:
         out.print(f"mean reward {facts['mean_reward']:.4g}")
     rows = [
         [p["position"], f"{p['impressions']:,}", "–" if p["click_rate"] is None else f"{p['click_rate']:.4f}"]
-        for p in result.positions[:20]
+        for p in result.positions[:SHOWN]
     ]
     out.print()
     print_table(["position", "impressions", "click rate"], rows)
+    if len(result.positions) > SHOWN:
+        out.print(f"… and {len(result.positions) - SHOWN} more (--json has all)")
     out.print()
     if result.problems:
-        print_table(
-            ["bad rows", "problem", "where"], [[f"{p['count']:,}", p["problem"], p["where"]] for p in result.problems]
-        )
-        out.print()
+        bad = [[f"{p['count']:,}", p["problem"], p["where"]] for p in result.problems]
+        print_table(["bad rows", "problem", "where"], bad, texts=(1, 2))
     else:
         out.print("No bad rows.")
+    out.print()
     say([*result.answers, *result.notes])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +19,8 @@ from counterrank.engine import ENGINES, Embedded, Engine, open_engine
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
 from counterrank.log.schema import parse_columns
+
+_FILL = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
 
 LogPath = Annotated[
     str, typer.Argument(help="Parquet, CSV or JSON Lines (.gz too), a folder or glob of them, or file.duckdb:table.")
@@ -53,19 +57,33 @@ def counting(engine: str) -> Iterator[Engine]:
 
 
 def console() -> Console:
-    """Where tables for people go: as wide as the terminal, 100 columns where there is none."""
-    out = Console()
-    return out if out.is_terminal else Console(width=100)
+    """Where tables for people go: as wide as the terminal, else as COLUMNS says, else 100 columns."""
+    out = Console(highlight=False)
+    return out if out.is_terminal or os.environ.get("COLUMNS") else Console(width=100, highlight=False)
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
-    """A table whose first column is text and whose others are numbers."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", title_style="bold")
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None, texts: Collection[int] = (0,)
+) -> None:
+    """A table of numbers, but for the columns that hold texts: those stand left, and wrap where room is short."""
+    out = console()
+    if title:
+        out.print(escape(title), style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i > 0, overflow="fold")
+        text = i in texts
+        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
-    console().print(table)
+    _print_lines(out, table)
+
+
+def _print_lines(out: Console, content: Table) -> None:
+    """Without the spaces that fill lines up, which copies and diffs do not want."""
+    with out.capture() as drawn:
+        out.print(content)
+    for line in drawn.get().splitlines():
+        out.file.write(_FILL.sub(r"\1", line) + "\n")
 
 
 def escape(text: str) -> str:
@@ -73,10 +91,10 @@ def escape(text: str) -> str:
     return text.replace("[", r"\[")
 
 
-def say(lines: Sequence[str], style: str = "") -> None:
+def say(lines: Sequence[str]) -> None:
     """Remarks below a table, as bullets that wrap well."""
     out = console()
     for line in lines:
-        table = Table.grid(padding=(0, 1))
+        table = Table.grid(padding=(0, 1, 0, 0))
         table.add_row("•", escape(line))
-        out.print(table, style=style)
+        _print_lines(out, table)

@@ -17,7 +17,6 @@ from counterrank.cli.common import (
     TimeUnit,
     console,
     counting,
-    escape,
     open_log,
     print_table,
     say,
@@ -28,7 +27,7 @@ from counterrank.evaluate.best import recommended
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 from counterrank.evaluate.target import open_target
 from counterrank.interval import INTERVALS
-from counterrank.log.write import check_output, write_table
+from counterrank.log.write import check_apart, check_output, write_table
 
 
 def evaluate(
@@ -89,6 +88,9 @@ def evaluate(
     """
     if per_query is not None:
         check_output(per_query, "--per-query")
+        check_apart(per_query, "--per-query", log, target, logging, candidates, str(bad_rows or "") or None)
+    if bad_rows is not None:
+        check_apart(bad_rows, "--bad-rows", target, logging, candidates)
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
@@ -118,6 +120,8 @@ def evaluate(
     if as_json:
         typer.echo(result.to_json())
         return
-    console().print(escape(result.summary()), style="bold")
-    print_table(*result.cells())
-    say(result.remarks())
+    print_table(*result.cells(), title=result.summary())
+    remarks = result.remarks()
+    if remarks:
+        console().print()
+    say(remarks)

@@ -38,16 +38,16 @@ class Commands(TyperGroup):
         except Exception as error:
             message = getattr(error, "format_message", None)
             if message is not None:  # a usage error of Click's
-                _fail(f"{message()} (see counterrank {_command(args)}--help)", BAD_INPUT)
+                _fail(f"{message()} (see counterrank {self._command(args)}--help)", BAD_INPUT)
             if os.environ.get("COUNTERRANK_DEBUG"):
                 traceback.print_exc()
             _fail(f"a bug in counterrank: {type(error).__name__}: {error} (COUNTERRANK_DEBUG=1 shows where)", BUG)
         sys.exit(code if isinstance(code, int) else 0)
 
-
-def _command(args: Sequence[str] | None) -> str:
-    words = list(sys.argv[1:] if args is None else args)
-    return f"{words[0]} " if words and not words[0].startswith("-") else ""
+    def _command(self, args: Sequence[str] | None) -> str:
+        """The command that was called, where there is one of this name."""
+        words = list(sys.argv[1:] if args is None else args)
+        return f"{words[0]} " if words and words[0] in self.commands else ""
 
 
 def _fail(message: str, code: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterrank.errors import InputError, unknown
+from counterrank.log.foreign import counted
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class Evaluation:
 
     def summary(self) -> str:
         share = f", {self.covered:.1%} of the log" if self.covered < 1 else ""
-        of = f"{self.impressions:,} impressions of {self.queries:,} queries{share}"
-        return f"{self.metric}: {of}, {self.positions} positions"
+        of = f"{counted(self.impressions, 'impression')} of {counted(self.queries, 'query', 'queries')}"
+        return f"{self.metric}: {of}{share}, {counted(self.positions, 'position')}"
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The table for people: header and rows."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, unknown
 from counterrank.policy import Logged, Mixture, Policy, Scores, Uniform, read_policy
 
 
@@ -12,12 +13,19 @@ def open_policy(name: str, temperature: float) -> Policy:
     """A file of rankings or scores, or one of the words logging and uniform. A temperature applies to scores."""
     if name == "uniform":
         return Uniform()
-    policy = read_policy(name)
+    policy = _read(name, "target", ("logging", "uniform"))
     if isinstance(policy, Scores):
         return read_policy(policy, temperature=temperature)
     if temperature and not isinstance(policy, Logged):
         raise InputError(f"{name}: --temperature is for scores, but this file has rankings: leave it out")
     return policy
+
+
+def _read(name: str, option: str, words: tuple[str, ...]) -> Policy:
+    """A policy from a file; a bare word that is neither a file nor one of ours is a word misspelt."""
+    if name not in words and not any(sign in name for sign in "./\\*:") and not Path(name).exists():
+        raise unknown(option, name, [*words, "or a policy file"])
+    return read_policy(name)
 
 
 def open_target(
@@ -27,7 +35,7 @@ def open_target(
     warm = temperature if logging_temperature is None else logging_temperature
     known: Any = logging
     if logging is not None and logging not in ("log", "logging", "propensity", "uniform"):
-        known = read_policy(logging)
+        known = _read(logging, "logging", ("log", "propensity", "uniform"))
         if isinstance(known, Scores):
             known = read_policy(known, temperature=warm)
     if target == "logging" and mix:

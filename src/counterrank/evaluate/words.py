@@ -12,16 +12,17 @@ FEW = 30  # impressions that carry an estimate, below which a normal interval is
 def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     """The warnings of one estimate."""
     said = list(estimate.warnings)
-    if name in ("wlist", "wip"):
+    normalised = name in ("wlist", "wip")
+    if normalised:
         lost = "taken to be worth what was logged"
     else:
         lost = "counted as 0, so the estimate is too low"
-    if estimate.unsupported > 1e-9:
+    if estimate.unsupported > 1e-9 and estimate.value is not None:
         said.append(f"the log never shows {_percent(estimate.unsupported)} of what the target shows; it is {lost}")
     if estimate.clipped > 0:
         said.append(
             f"{_percent(estimate.clipped)} of the weights were clipped at {evidence.clip:g}: "
-            "the estimate is biased downwards"
+            f"the estimate is biased{'' if normalised else ' downwards'}"
         )
     size = estimate.effective_sample_size
     if size is not None and size < FEW and estimate.value is not None:
@@ -36,4 +37,4 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.001 else f"{share:.2g} (as a share)"
+    return f"{share:.1%}" if share >= 0.001 else f"{100 * share:.2g}%"

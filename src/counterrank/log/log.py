@@ -91,7 +91,7 @@ class Log:
                 reject.close()
         if seen == 0:
             why = f"all its {self.rejected} rows were set aside as bad" if self.rejected else "it has no rows"
-            raise InputError(f"{self.name}: the log is empty: {why}")
+            raise InputError(f"{self.name}: the log is empty: {why}. Give one with at least one good row")
 
     def _set_aside(
         self,

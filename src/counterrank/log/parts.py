@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ TEXT_TYPES = {
     "propensity": "DOUBLE", "impressions": "DOUBLE", "impression": "VARCHAR", "position": "DOUBLE",
     "item": "VARCHAR", "click": "DOUBLE", "probability": "DOUBLE", "score": "DOUBLE",
 }  # fmt: skip
+_PREFIX = re.compile(r"^(?:[A-Z]\w+ )+Error: ")
 Wanted = Mapping[str, str]  # our column name -> the file's
 
 
@@ -76,7 +78,7 @@ def streamed(connection: duckdb.DuckDBPyConnection, sql: str, name: str, kind: s
     try:
         yield from stream(connection, sql)
     except (pa.ArrowException, OSError, duckdb.Error) as error:
-        raise InputError(f"{name}: not readable as {kind} ({told(error)})") from None
+        raise InputError(f"{name}: not readable as {kind} ({told(error)}): mend the file") from None
 
 
 @dataclass(frozen=True)
@@ -219,11 +221,12 @@ def pattern(path: Path) -> str:
 
 def told(error: Any) -> str:
     """What DuckDB or Arrow say, in one line without their advice, which is not for our users."""
-    lines: Sequence[str] = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    said = "; ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else str(error)
+    lines: Sequence[str] = [line.strip() for line in said.splitlines() if line.strip()]
     kept = []
     for line in lines[:3]:
         if line.startswith(("Possible", "LINE ", "*", "Try ", "Candidate")):
             break
         kept.append(line)
-    text = " ".join(" ".join(kept).split()) or type(error).__name__
+    text = _PREFIX.sub("", " ".join(" ".join(kept).split())) or type(error).__name__
     return text if len(text) <= 200 else text[:197] + "…"

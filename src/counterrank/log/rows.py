@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import is_text
 from counterrank.log.keys import Keys, id_keys
+from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import Problem
 from counterrank.log.text import parse_lists
 
@@ -112,10 +113,8 @@ def _list(values: pa.Array, what: str, listed: str) -> pa.Array:
     kind = values.type
     if pa.types.is_null(kind):
         return values.cast(pa.list_(pa.string()))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return values
-    if pa.types.is_fixed_size_list(kind) or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
-        return values.cast(pa.list_(kind.value_type))
+    if is_list(kind):
+        return plain_lists(values)
     if is_text(kind):
         return parse_lists(values, listed)
     raise InputError(f"{what} must be a list, but came as {kind}: store it as a list, or as text that is a JSON array")
@@ -160,8 +159,10 @@ def _click_codes(values: pa.Array, what: str) -> NDArray[np.int8]:
     kind = values.type
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int8())
+    elif pa.types.is_decimal(kind):
+        values = values.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
-        raise InputError(f"{what} must be a list of 0 and 1, but came as {kind}")
+        raise InputError(f"{what} must be a list of 0 and 1, but came as a list of {kind}: store them as integers")
     if values.null_count:
         values = values.cast(pa.float64()).fill_null(_BAD_CLICK)
     numbers = values.to_numpy(zero_copy_only=False)
@@ -182,7 +183,7 @@ def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:
     if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         values = values.cast(pa.float64()) if not pa.types.is_boolean(kind) else values.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InputError(f"{what} must be a number, but came as {kind}")
+        raise InputError(f"{what} must be a number, but came as {kind}: store it as a number")
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

@@ -37,9 +37,12 @@ def check_columns(mapping: Mapping[str, str]) -> dict[str, str]:
 def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tuple[Form, dict[str, str]]:
     """The form of a log with these columns, and where each of our columns is found in it."""
     came = list(present)
-    for theirs in mapping.values():
+    for ours, theirs in mapping.items():
         if theirs not in came:
-            raise _missing(name, theirs, came)
+            raise InputError(
+                f"{name}: column {theirs!r} (for {ours}) is missing{near(theirs, came)}: the file has {_list(came)}. "
+                f"Name one of these with --columns {ours}=THEIRS"
+            )
     found = {c: mapping.get(c, c) for c in KNOWN_COLUMNS if mapping.get(c, c) in came}
     form: Form = "long" if "item" in found and "items" not in found else "list"
     wanted = LONG_COLUMNS if form == "long" else LIST_COLUMNS
@@ -58,8 +61,11 @@ def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tu
 
 
 def _missing(name: str, column: str, came: list[str], extra: str = "") -> InputError:
-    shown = ", ".join(came[:12]) + (", …" if len(came) > 12 else "")
     return InputError(
-        f"{name}: column {column!r}{extra} is missing{near(column, came)}: the file has {shown or 'no columns'}. "
+        f"{name}: column {column!r}{extra} is missing{near(column, came)}: the file has {_list(came)}. "
         f"Name it with --columns {column}=THEIRS"
     )
+
+
+def _list(came: list[str]) -> str:
+    return (", ".join(came[:12]) + (", …" if len(came) > 12 else "")) or "no columns"

@@ -20,6 +20,7 @@ from counterrank.errors import InputError
 from counterrank.log.parts import Wanted, connect, identifier, literal, pattern, select, streamed, text_type, told
 
 _ROOM = 67_108_864  # bytes that one JSON object may take
+_SAMPLE = 20_480  # rows that tell a JSON file's columns
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -46,8 +47,10 @@ class TextPart:
         try:
             with self._open() as file:
                 header = next(csv.reader(file, strict=True), [])
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"{self.path}: not readable as CSV ({told(error)})") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{self.path}: the text is not UTF-8: save it as UTF-8") from None
+        except (OSError, EOFError, zlib.error, csv.Error) as error:
+            raise InputError(f"{self.path}: not readable as CSV ({told(error)}): mend the file") from None
         if not header or len(set(header)) < len(header):
             shown = ",".join(header)
             shown = shown if len(shown) <= 80 else shown[:77] + "…"
@@ -63,7 +66,9 @@ class TextPart:
                 while start and not start.strip():
                     start = file.read(65_536)
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{self.path}: cannot be read ({told(error)}): is the file whole?") from None
+            raise InputError(
+                f"{self.path}: cannot be read ({told(error)}): is the file whole, and what its name says?"
+            ) from None
         for mark, encoding in _BOMS.items():
             if start.startswith(mark):
                 raise InputError(f"{self.path}: the text is {encoding}, expected UTF-8: save it as UTF-8")
@@ -99,9 +104,21 @@ class TextPart:
             with connect() as connection:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM read_json_auto({self._json})").fetchall()  # noqa: S608
         except duckdb.Error as error:
-            raise InputError(f"{self.path}: not readable as {self._called} ({told(error)})") from None
+            raise InputError(f"{self.path}: not readable as {self._called} ({told(error)}): mend the file") from None
         found = {str(row[0]): str(row[1]) for row in rows}
-        if list(found) == ["json"] and not self._start.startswith(b'{"json"'):
+        if list(found) == ["json"]:  # some lines are no objects: DuckDB takes none for one, then
+            found = self._looked_up()
+        return found
+
+    def _looked_up(self) -> dict[str, str]:
+        """The columns of those of the first lines that are objects."""
+        found: dict[str, str] = {}
+        for row in islice(self.content(), _SAMPLE):
+            for name, value in row.items() if isinstance(row, dict) else ():
+                whole = [type(v) is int for v in value] if isinstance(value, list) else [type(value) is int]
+                kind = ("BIGINT[]" if isinstance(value, list) else "BIGINT") if all(whole) else "VARCHAR"
+                found[name] = kind if found.get(name, kind) == kind else "VARCHAR"
+        if not found:
             raise InputError(f"{self.path}: not readable as JSON Lines: expected one JSON object a line")
         return found
 

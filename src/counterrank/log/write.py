@@ -25,6 +25,13 @@ def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet"
         raise InputError(f"{option} {path}: there is no folder {str(path.parent)!r}: make it first")
 
 
+def check_apart(path: Path, option: str, *inputs: str | None) -> None:
+    """Refuse to write over what is read."""
+    for source in inputs:
+        if source is not None and Path(source).exists() and Path(source).resolve() == path.resolve():
+            raise InputError(f"{option} {path}: that file is an input of this command: give another name")
+
+
 def write_table(table: pa.Table, path: Path) -> None:
     """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are."""
     check_output(path, "write to")

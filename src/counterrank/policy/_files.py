@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,7 @@ from counterrank.errors import InputError
 from counterrank.ids import as_text, is_text
 from counterrank.log.files import open_parts
 from counterrank.log.frames import open_frame
+from counterrank.log.lists import is_list
 from counterrank.log.parts import Part, text_type
 from counterrank.log.text import TextPart, parse_lists
 
@@ -103,14 +105,12 @@ def _as_lists(values: pa.Array, ours: str, name: str) -> pa.Array:
     kind = values.type
     if pa.types.is_null(kind):
         return values.cast(pa.list_(pa.string()))
-    if not hasattr(kind, "value_type") or pa.types.is_dictionary(kind):
+    if not is_list(kind):
         raise InputError(f"column {ours!r} of {name} is {kind}, but each ranking is a list of ids: give a list column")
-    if not pa.types.is_list(kind):
-        values = values.cast(pa.list_(kind.value_type))
     texts = as_text(values.flatten(), f"column {ours!r} of {name}")
     sizes = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
-    offsets = [0, *sizes.cumsum().tolist()]
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts, mask=values.is_null())
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, texts, mask=values.is_null())
 
 
 def _original(part: Part, row: int, theirs: str) -> Any:
