@@ -51,7 +51,7 @@ def test_reading_twice_spilling_and_small_batches_change_nothing(world, log, tar
 
 def test_rankings_that_spilled_were_more_than_fit(world, log):
     counted = Embedded(group_room=64).count(read_log(log), Plan("clicks", np.ones, rankings="all"))
-    assert counted.spill is not None
+    assert counted.tallier.spill is not None
     whole = Embedded().count(read_log(log), Plan("clicks", np.ones, rankings="all")).counts.rankings
     chunks = list(counted.counts.rankings.chunks())
     assert len(chunks) > 1

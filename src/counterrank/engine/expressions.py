@@ -3,7 +3,6 @@
 Equal rows are gathered first, as one with `rows`, how many there were; everything is counted from the gathered rows.
 """
 
-# mypy: disable-error-code="import-untyped"
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -140,8 +140,8 @@ def code_rows(
 
 @njit(cache=True, nogil=True)
 def tally_rows(
-    start, order, query_codes, covered, offsets, reward, has_reward, impressions, propensity, by_propensity, theta,
-    size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
+    start, order, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
+    theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
     group_propensity, group_clicks, coded, ordered,
 ):  # fmt: skip
     """Count coded rows from the `start`-th in order: pairs by position, sums by query, rankings.
@@ -193,7 +193,7 @@ def tally_rows(
             if wanted_keys[at] != group:
                 continue
         if by_propensity:
-            group = mix(group ^ np.uint64(np.int64(propensity[r] * 9007199254740992.0)))
+            group = mix(group ^ bits[r])
         at = np.int64(_home(np.int64(group), 0, 2) & group_mask)
         while group_slots[2 * at + 1] != 0 and np.uint64(group_slots[2 * at]) != group:
             at = np.int64((np.uint64(at) + np.uint64(1)) & group_mask)
@@ -231,8 +231,9 @@ def fill_set(keys, out):
 
 @njit(cache=True, nogil=True)
 def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, out):
-    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, where an impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ.
+    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator.
 
+    An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
     table[p, k] holds weight and offset of each estimator in turn; w̄ is the mean weight over the positions.
     """
     estimators = scale.shape[0]

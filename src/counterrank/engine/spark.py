@@ -1,6 +1,5 @@
 """Spark: the same expressions beyond one machine. Files are read by Spark itself, tables in memory cross as Arrow."""
 
-# mypy: disable-error-code="import-untyped"
 from __future__ import annotations
 
 import os

@@ -72,6 +72,7 @@ class Estimate:
     clipped: float
     unsupported: float
     warnings: list[str] = field(default_factory=list)
+    mean_weight: float | None = None  # 1 less what is unsupported, if the logging policy is the one that logged
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Linear:
             self.clipped,
             self.unsupported,
             self.warnings,
+            float(w.sum() / impressions.sum()),
         )
 
 

@@ -39,6 +39,7 @@ class List:
             sums.clipped / counts.total,
             sums.unsupported,
             sums.warnings,
+            float(sums.mass.sum() / counts.total),
         )
 
 

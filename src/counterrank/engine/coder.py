@@ -1,0 +1,126 @@
+"""Rows as codes: queries, items and pairs get numbers in the order they are met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.engine import kernels
+from counterrank.engine.plan import Plan, WantedRankings
+from counterrank.engine.tables import PairTable, Vocabulary
+from counterrank.ids import Codes
+from counterrank.log.keys import text_key
+from counterrank.log.rows import Kinds, Rows
+from counterrank.statistics.hashing import ranking_keys
+
+UNCUT = 1 << 30
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """A batch as codes, 2·pair + click per position and -1 beyond the end, in the order of its queries."""
+
+    coded: NDArray[np.int32]  # (n, K)
+    impressions: NDArray[np.int64] | None  # None: one each
+    starts: Codes  # where the rows of each query begin; empty where they are not in order
+
+
+class Coder:
+    """The vocabularies of a pass. `asked`: queries with a code below it were asked for; None: all were.
+
+    `before_growth` is called before tables move that another thread may be writing to.
+    """
+
+    def __init__(self, plan: Plan, kinds: Kinds, before_growth: Callable[[], None]) -> None:
+        self.plan = plan
+        self.top = plan.top or UNCUT
+        self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
+        self.items = Vocabulary(kinds.integer_items, kinds.native_items)
+        self.pairs = PairTable(1)
+        self.size = np.zeros(4, dtype=np.int64)
+        self.before_growth = before_growth
+        self.asked: int | None = None
+        if plan.queries is not None:
+            self.queries.add(plan.queries)
+            self.asked = self.queries.size
+        self.wanted = self._wanted_keys(plan.rankings) if isinstance(plan.rankings, WantedRankings) else None
+
+    @property
+    def used(self) -> int:
+        """Pairs met so far."""
+        return int(self.size[kernels.PAIRS])
+
+    def query_codes(self, rows: Rows, insert: bool) -> Codes:
+        return self.queries.encode(rows.query_keys, rows.query_values, insert)
+
+    def covered(self, room: int) -> NDArray[np.bool_]:
+        """Which query codes were asked for."""
+        return np.arange(room) < (room if self.asked is None else self.asked)
+
+    def code(self, rows: Rows, codes: Codes) -> NDArray[np.int32]:
+        """Rows as pair codes and clicks, (n, K); pairs and items that are new get codes."""
+        longest = int(np.diff(rows.offsets).max())
+        coded = np.full((len(rows), min(longest, self.top)), -1, dtype=np.int32)
+        clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
+        done = 0
+        while True:
+            before = int(self.size[kernels.ITEMS])
+            fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
+            done = kernels.code_rows(
+                done, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
+                self.plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.items.slots,
+                fresh, coded,
+            )  # fmt: skip
+            new = fresh[before : int(self.size[kernels.ITEMS])]
+            if len(new):
+                self.items.keep(rows.item_values.take(pa.array(new)))
+                self.items.size = int(self.size[kernels.ITEMS])
+            if done >= len(rows):
+                return coded
+            self._make_room(longest)
+
+    def code_again(self, rows: Rows) -> CodedRows:
+        """The second reading: every query, item and pair is known."""
+        codes = self.query_codes(rows, insert=False)
+        if self.asked is not None:
+            codes = np.where(codes < self.asked, codes, -1)
+        order, starts = kernels.by_query(codes, self.queries.size)
+        return CodedRows(self.code(rows, codes)[order], rows.impressions[order], starts)
+
+    def _make_room(self, longest: int) -> None:
+        self.before_growth()
+        self.pairs.grow(self.used, self.used + longest)
+        while 2 * (self.size[kernels.ITEMS] + longest) > len(self.items.slots) // 2 - 1:
+            self.items.grow()
+
+    def _wanted_keys(self, wanted: WantedRankings) -> NDArray[np.uint64]:
+        """The keys of these rankings and of all their beginnings: how far they are cut is known after the pass only."""
+        keys, fits = text_key(wanted.queries, self.queries.integer)
+        queries = np.where(fits, self.queries.encode(keys, wanted.queries, insert=self.asked is None), -1)
+        offsets = wanted.items.offsets.to_numpy().astype(np.int64)
+        flat = wanted.items.values.slice(offsets[0], offsets[-1] - offsets[0])
+        codes = self.items.add(flat)
+        self.size[kernels.ITEMS] = self.items.size
+        starts, lengths = offsets[:-1] - offsets[0], np.minimum(np.diff(offsets), self.top)
+        depth = int(lengths.max(initial=1))
+        inside = np.arange(depth) < lengths[:, None]
+        table = np.full((len(lengths), depth), -1, dtype=np.int64)
+        table[inside] = codes[(starts[:, None] + np.arange(depth))[inside]]
+        known = np.logical_and.accumulate(table >= 0, axis=1) & (queries >= 0)[:, None]
+        found = [
+            ranking_keys(queries[fits], table[fits, :length], np.full(int(fits.sum()), length))
+            for length, fits in enumerate(known.T, start=1)
+        ]
+        distinct = np.unique(np.concatenate(found))
+        out = np.zeros(power_of_two(2 * len(distinct) + 2), dtype=np.uint64)
+        kernels.fill_set(distinct, out)
+        return out
+
+
+def power_of_two(size: int) -> int:
+    """The next power of two, 1,024 at least."""
+    return 1 << max(10, int(size - 1).bit_length())

@@ -1,0 +1,90 @@
+"""Coded rows counted: sums by query, pairs by position, groups of rankings."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.engine import kernels
+from counterrank.engine.coder import UNCUT, CodedRows, Coder, power_of_two
+from counterrank.engine.plan import Plan
+from counterrank.engine.spill import Spill, SpilledRankings
+from counterrank.engine.tables import GroupTable
+from counterrank.ids import Codes
+from counterrank.log.rows import Rows
+from counterrank.statistics.rankings import RankingGroups, Rankings
+
+
+class Tallier:
+    """What the first pass adds up. Groups beyond `group_room` go to disk."""
+
+    def __init__(self, plan: Plan, coder: Coder, group_room: int) -> None:
+        self.plan, self.coder = plan, coder
+        self.per_query = np.zeros((1024, 4))  # impressions, Σ reward, Σ reward², longest cut list
+        self.groups = GroupTable(1, UNCUT if plan.ranking_clicks else group_room, plan.ranking_clicks)
+        self.spill: Spill | None = None
+
+    def make_room(self, positions: int) -> None:
+        """Room for the queries and positions met so far."""
+        if self.coder.queries.size > len(self.per_query):
+            grown = np.zeros((power_of_two(self.coder.queries.size), 4))
+            grown[: len(self.per_query)] = self.per_query
+            self.per_query = grown
+        self.coder.pairs.widen(positions)
+        self.groups.widen(positions)
+
+    def add(self, rows: Rows, codes: Codes, coded: NDArray[np.int32], counted: bool) -> CodedRows:
+        """Count a batch; it comes back in the order of its queries."""
+        plan, groups, coder = self.plan, self.groups, self.coder
+        nothing = np.zeros(0)
+        reward = rows.reward if rows.reward is not None else nothing
+        propensity = rows.propensity if rows.propensity is not None else nothing
+        wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
+        keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
+        order, starts = kernels.by_query(codes, coder.queries.size)
+        ordered = np.full_like(coded, -1)
+        covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
+        done = 0
+        while True:
+            done = kernels.tally_rows(
+                done, order, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
+                propensity, propensity.view(np.uint64), plan.by_propensity, theta, coder.size, coder.pairs.item,
+                coder.pairs.tally, self.per_query, wanted, keys, groups.slots, groups.query, groups.rows, groups.sums,
+                groups.propensity, groups.clicks, coded, ordered,
+            )  # fmt: skip
+            if done >= len(rows):
+                return CodedRows(ordered, rows.impressions[order] if counted else None, starts)
+            self._make_group_room()
+
+    def _make_group_room(self) -> None:
+        used = int(self.coder.size[kernels.GROUPS])
+        if not self.groups.grow(used):
+            self._set_down(used)
+
+    def _set_down(self, used: int) -> Spill:
+        """Move the groups to disk."""
+        if self.spill is None:
+            self.spill = Spill(self.plan.by_propensity)
+        self.spill.write(self.groups, used)
+        self.groups.clear()
+        self.coder.size[kernels.GROUPS] = 0
+        return self.spill
+
+    def rankings(self, pair_rows: Codes, new_query: Codes, positions: int) -> RankingGroups | None:
+        """The groups, with pairs and queries under their final codes."""
+        if self.plan.rankings == "none":
+            return None
+        used = int(self.coder.size[kernels.GROUPS])
+        if self.spill is not None:
+            return SpilledRankings(self._set_down(used), pair_rows, new_query, positions)
+        table = self.groups
+        groups = Rankings(
+            table.query[:used],
+            table.rows[:used, :positions].astype(np.int64),
+            table.sums[:used, 0],
+            table.sums[:used, 1],
+            table.sums[:used, 2],
+            table.propensity[:used] if self.plan.by_propensity else None,
+            table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
+        )
+        return groups.moved(pair_rows, new_query, positions)
