@@ -14,13 +14,24 @@ from counterrank.cli.reproduce import reproduce
 from counterrank.cli.runner import Commands
 from counterrank.cli.simulate import simulate
 
+HELP = """Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.
+
+Examples:
+
+    counterrank check clicks.parquet
+
+    counterrank evaluate clicks.parquet --target new.parquet
+
+    counterrank demo
+"""
+
 app = typer.Typer(
     cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.",
+    help=HELP,
 )
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,

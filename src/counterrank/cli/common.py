@@ -72,7 +72,8 @@ def print_table(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for i, name in enumerate(header):
         text = i in texts
-        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
+        width = min(max(len(str(row[i])) for row in [header, *rows]), 12) if text else None
+        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
     _print_lines(out, table)

@@ -43,37 +43,38 @@ def demo(
         screen.print()
         screen.rule(text, align="left", style="cyan")
 
-    title("1. A click log: 40 queries, 12 items each, pages of 5, users who look down the page less and less")
+    title("1. A made-up click log: 40 queries, 12 items each, pages of 5")
     world = make_world(queries=40, items=12, k=5, users="pbm", seed=seed)
     log = folder / "clicks.parquet"
     write_log(world, log, impressions, seed=seed, days=7)
     policies = {"better": world.better(), "worse": world.worse()}
     for name, made in policies.items():
         write_policy(made, folder / f"{name}.parquet")
-    screen.print(f"$ counterrank simulate --out {log} …", style="dim", markup=False)
+    screen.print(f"$ counterrank simulate --out {log} …", style="dim", markup=False, soft_wrap=True)
 
     title("2. What is in it, and how much can it answer?")
-    screen.print(f"$ counterrank check {log}", style="dim", markup=False)
+    screen.print(f"$ counterrank check {log}", style="dim", markup=False, soft_wrap=True)
     check(str(log))
 
-    title("3. Three policies, judged from the log alone, beside the truth that only a simulation knows")
+    title("3. Three policies, judged from the log alone, beside the truth")
     estimators = ["list", "ip", "pbm", "item", "rctr"]
-    rows, remarks = [], []
+    judged, remarks = {}, []
     for name in ("logging", *policies):
         true = float(truth(world, world.logging_policy() if name == "logging" else policies[name]))
         policy: Policy = read_policy(name if name == "logging" else folder / f"{name}.parquet")
         result = evaluate(str(log), policy, estimators=estimators)
-        screen.print(f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", markup=False)
+        screen.print(
+            f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", markup=False, soft_wrap=True
+        )
         cells = [
-            f"{number(row.value, 3)} ± {number((row.upper or 0) - (row.value or 0), 2)}"
-            if row.value is not None
-            else "–"
+            number(row.value, 3) + (f" ± {number(row.upper - row.value, 2)}" if row.upper and row.value else "")
             for row in result.rows
         ]
-        rows.append([name, number(true, 3), *cells])
+        judged[name] = [number(true, 3), *cells]
         remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith("list")]
     screen.print()
-    print_table(["policy", "truth", *estimators], rows, title="clicks an impression, ± half a 95 % interval")
+    rows = [[name, *cells] for name, *cells in zip(["truth", *estimators], *judged.values(), strict=True)]
+    print_table(["policy", *judged], rows, title="clicks an impression, ± half a 95% interval")
     screen.print()
     say(
         [

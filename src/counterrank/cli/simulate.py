@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from counterrank.cli.common import console, print_table
 from counterrank.click import CLICK_MODELS
 from counterrank.errors import InputError
 from counterrank.simulate.export import write_policy
@@ -41,7 +40,12 @@ def simulate(
     truth_out: Path | None = typer.Option(None, help="JSON file with the true values of the three policies."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on stdout."),
 ) -> None:
-    """Make a click log from a made-up world whose truth is known."""
+    """Make a click log from a made-up world whose truth is known.
+
+    Example:
+
+        counterrank simulate --out clicks.parquet --better-out new.parquet --impressions 100000
+    """
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")
     for path in (out, logging_out, better_out, worse_out):
@@ -113,16 +117,16 @@ def _fields(found: Truth) -> dict[str, float | bool]:
 def _print(
     result: dict[str, object], truths: dict[str, dict[str, dict[str, float | bool]]], written: dict[str, str]
 ) -> None:
-    console = Console()
-    console.print(
+    out = console()
+    out.print(
         f"{result['impressions']:,} impressions of {result['queries']:,} queries, {result['users']} users, "
         f"{result['mean']:.4f} clicks each"
     )
-    table = Table("policy", "true clicks", "true DCG", "file")
+    rows = []
     for name, values in truths.items():
         numbers = [f"{v['value']:.4f}" + (f" ± {v['stderr']:.4f}" if v["stderr"] else "") for v in values.values()]
-        table.add_row(name, *numbers, written.get(name, "–"))
-    console.print(table)
+        rows.append([name, *numbers, written.get(name, "–")])
+    print_table(["policy", "true clicks", "true DCG", "file"], rows, texts=(0, 3))
     for what in ("log", "truth"):
         if what in written:
-            console.print(f"{what}: {written[what]}", soft_wrap=True, highlight=False)
+            out.print(f"{what}: {written[what]}", soft_wrap=True, markup=False)

@@ -13,10 +13,7 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     """The warnings of one estimate."""
     said = list(estimate.warnings)
     normalised = name in ("wlist", "wip")
-    if normalised:
-        lost = "taken to be worth what was logged"
-    else:
-        lost = "counted as 0, so the estimate is too low"
+    lost = "taken to be worth what was logged" if normalised else "counted as 0, so the estimate is too low"
     if estimate.unsupported > 1e-9 and estimate.value is not None:
         said.append(f"the log never shows {_percent(estimate.unsupported)} of what the target shows; it is {lost}")
     if estimate.clipped > 0:
