@@ -22,7 +22,7 @@ UNCUT = 1 << 30
 
 @dataclass(frozen=True)
 class CodedRows:
-    """A batch as codes, 2·pair + click per position and -1 beyond the end, in the order of its queries."""
+    """A batch as codes, 2·pair + click per position and -1 at the end, in the order of its queries."""
 
     coded: NDArray[np.int32]  # (n, K)
     impressions: NDArray[np.int64] | None  # None: one each
@@ -41,8 +41,9 @@ class Coder:
         self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
         self.items = Vocabulary(kinds.integer_items, kinds.native_items)
         self.pairs = PairTable(1)
-        self.size = np.zeros(4, dtype=np.int64)
+        self.size = np.zeros(16, dtype=np.int64)
         self.before_growth = before_growth
+        self._rooms = [np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)]
         self.asked: int | None = None
         if plan.queries is not None:
             self.queries.add(plan.queries)
@@ -64,14 +65,16 @@ class Coder:
     def code(self, rows: Rows, codes: Codes) -> NDArray[np.int32]:
         """Rows as pair codes and clicks, (n, K); pairs and items that are new get codes."""
         longest = int(np.diff(rows.offsets).max())
-        coded = np.full((len(rows), min(longest, self.top)), -1, dtype=np.int32)
+        coded = self._scratch(len(rows), min(longest, self.top))
         clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
+        # most pairs are met in the first batch: by query, so that those of one query lie together in memory
+        order = kernels.by_query(codes, self.queries.size)[0] if self.used == 0 else np.zeros(0, dtype=np.int64)
         done = 0
         while True:
             before = int(self.size[kernels.ITEMS])
             fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
             done = kernels.code_rows(
-                done, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
+                done, order, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
                 self.plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.items.slots,
                 fresh, coded,
             )  # fmt: skip
@@ -83,13 +86,24 @@ class Coder:
                 return coded
             self._make_room(longest)
 
+    def _scratch(self, rows: int, positions: int) -> NDArray[np.int32]:
+        """Room for a batch: two pieces of memory in turn, as one batch is tallied while the next is coded."""
+        self._rooms.reverse()
+        if self._rooms[0].size < rows * positions:
+            self._rooms[0] = np.empty(rows * positions, dtype=np.int32)
+        return self._rooms[0][: rows * positions].reshape(rows, positions)
+
     def code_again(self, rows: Rows) -> CodedRows:
         """The second reading: every query, item and pair is known."""
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
+        return self.by_query(codes, self.code(rows, codes), rows.impressions)
+
+    def by_query(self, codes: Codes, coded: NDArray[np.int32], impressions: NDArray[np.int64] | None) -> CodedRows:
+        """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
-        return CodedRows(self.code(rows, codes)[order], rows.impressions[order], starts)
+        return CodedRows(np.take(coded, order, axis=0), None if impressions is None else impressions[order], starts)
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

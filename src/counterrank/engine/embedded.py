@@ -124,7 +124,7 @@ class EmbeddedPass:
             clicked=clicked,
             rankings=self.tallier.rankings(rows, self.new_query, positions),
             log_impressions=self.log_impressions,
-            longest=int(coder.size[kernels.LONGEST]),
+            longest=int(self.tallier.size[kernels.LONGEST]),
             whole=whole,
         )
 

@@ -89,29 +89,42 @@ def by_query(codes, queries):
     return order, starts[1 : queries + 2]
 
 
-# what the numbers in `size` count
-PAIRS, ITEMS, GROUPS, LONGEST = 0, 1, 2, 3
+@njit(cache=True, inline="always")
+def is_in(key, keys, mask):
+    """Whether a set that `fill_set` made holds the key."""
+    at = np.int64(key & mask)
+    while keys[at] != 0 and keys[at] != key:
+        at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
+    return keys[at] == key
+
+
+# what the numbers in `size` count: the first two in the coder's, the others in the tallier's. The two run in threads of
+# their own, and would slow each other down by writing to one line of the processor's cache.
+PAIRS, ITEMS = 0, 1
+GROUPS, LONGEST = 0, 1
 
 
 @njit(cache=True, nogil=True)
 def code_rows(
-    start, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, size, pair_slots, pair_query,
+    start, order, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, size, pair_slots, pair_query,
     pair_item, item_slots, fresh_items, coded,
 ):  # fmt: skip
-    """Rows as 2·pair + click per position, from row `start`; new pairs and items get the next codes.
+    """Rows as 2·pair + click per position, from the `start`-th in order; new pairs and items get the next codes.
 
-    Returns the row that it had no room for.
+    An empty order is that of the rows. Returns the place in order that it had no room for.
     """
     pair_mask = np.uint64(len(pair_slots) // 3 - 1)
     item_mask = np.uint64(len(item_slots) // 2 - 1)
-    for r in range(start, len(query_codes)):
+    for i in range(start, len(query_codes)):
+        r = order[i] if len(order) > 0 else i
         q = query_codes[r]
         if q < 0:
+            coded[r, 0] = -1
             continue
         begin = offsets[r]
         length = offsets[r + 1] - begin
         if size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask:
-            return r
+            return i
         cut = min(length, top)
         for k in range(length if register_all else cut):
             key = item_keys[begin + k]
@@ -135,31 +148,34 @@ def code_rows(
                 pair_item[p] = item_slots[2 * place + 1] - 1
             if k < cut:
                 coded[r, k] = 2 * p + (1 if has_clicks and clicks[begin + k] == 1 else 0)
+        if cut < coded.shape[1]:
+            coded[r, cut] = -1  # the end of the row; what stands behind it is not read
     return len(query_codes)
 
 
 @njit(cache=True, nogil=True)
 def tally_rows(
-    start, order, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
+    start, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
     theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
-    group_propensity, group_clicks, coded, ordered,
+    group_propensity, group_clicks, coded,
 ):  # fmt: skip
-    """Count coded rows from the `start`-th in order: pairs by position, sums by query, rankings.
+    """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 
-    `ordered` gets the coded rows in this order. Returns the place in order that it had no room for.
+    In the order of the rows: with rows of one query in a row, the same cells would be read just after they were written,
+    which the processor guesses wrong and pays for. Rows of queries that were not asked for are crossed out.
     """
     group_mask = np.uint64(len(group_slots) // 2 - 1)
     wanted_mask = np.uint64(len(wanted_keys) - 1)
-    for i in range(start, len(order)):
-        r = order[i]
+    for r in range(start, len(query_codes)):
         q = query_codes[r]
         if q < 0:
             continue
         if groups_wanted > 0 and size[GROUPS] + 1 > len(group_query):
-            return i
+            return r
         m = impressions[r]
         value = 0.0
         group = mix(np.uint64(q))
+        possible = groups_wanted > 0
         cut = 0
         for k in range(coded.shape[1]):
             v = coded[r, k]
@@ -171,9 +187,10 @@ def tally_rows(
             if v & 1:
                 tally[p, k, 1] += m
                 value += theta[k]
-            ordered[i, k] = v
-            if groups_wanted > 0:
+            if possible:
                 group = mix(group ^ np.uint64(pair_item[p]))
+                if groups_wanted == 1 and k == 0:  # the beginnings of wanted rankings are wanted too
+                    possible = is_in(group, wanted_keys, wanted_mask)
         if has_reward:
             value = reward[r]
         per_query[q, 0] += m
@@ -181,17 +198,12 @@ def tally_rows(
         per_query[q, 2] += m * value * value
         per_query[q, 3] = max(per_query[q, 3], cut)
         if not covered[q]:
-            ordered[i, 0] = -1
+            coded[r, 0] = -1
             continue
-        size[LONGEST] = max(size[LONGEST], offsets[r + 1] - offsets[r])
-        if groups_wanted == 0:
+        if offsets[r + 1] - offsets[r] > size[LONGEST]:
+            size[LONGEST] = offsets[r + 1] - offsets[r]
+        if not possible or (groups_wanted == 1 and not is_in(group, wanted_keys, wanted_mask)):
             continue
-        if groups_wanted == 1:
-            at = np.int64(group & wanted_mask)
-            while wanted_keys[at] != 0 and wanted_keys[at] != group:
-                at = np.int64((np.uint64(at) + np.uint64(1)) & wanted_mask)
-            if wanted_keys[at] != group:
-                continue
         if by_propensity:
             group = mix(group ^ bits[r])
         at = np.int64(_home(np.int64(group), 0, 2) & group_mask)
@@ -215,7 +227,7 @@ def tally_rows(
         if len(group_clicks) > 0:
             for k in range(cut):
                 group_clicks[g, k] += m * (coded[r, k] & 1)
-    return len(order)
+    return len(query_codes)
 
 
 @njit(cache=True, nogil=True)

@@ -20,6 +20,7 @@ class Tallier:
 
     def __init__(self, plan: Plan, coder: Coder, group_room: int) -> None:
         self.plan, self.coder = plan, coder
+        self.size = np.zeros(16, dtype=np.int64)
         self.per_query = np.zeros((1024, 4))  # impressions, Σ reward, Σ reward², longest cut list
         self.groups = GroupTable(1, UNCUT if plan.ranking_clicks else group_room, plan.ranking_clicks)
         self.spill: Spill | None = None
@@ -41,23 +42,22 @@ class Tallier:
         propensity = rows.propensity if rows.propensity is not None else nothing
         wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
-        order, starts = kernels.by_query(codes, coder.queries.size)
-        ordered = np.full_like(coded, -1)
         covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
         done = 0
         while True:
             done = kernels.tally_rows(
-                done, order, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
-                propensity, propensity.view(np.uint64), plan.by_propensity, theta, coder.size, coder.pairs.item,
+                done, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
+                propensity, propensity.view(np.uint64), plan.by_propensity, theta, self.size, coder.pairs.item,
                 coder.pairs.tally, self.per_query, wanted, keys, groups.slots, groups.query, groups.rows, groups.sums,
-                groups.propensity, groups.clicks, coded, ordered,
+                groups.propensity, groups.clicks, coded,
             )  # fmt: skip
             if done >= len(rows):
-                return CodedRows(ordered, rows.impressions[order] if counted else None, starts)
+                break
             self._make_group_room()
+        return coder.by_query(codes, coded, rows.impressions if counted else None)
 
     def _make_group_room(self) -> None:
-        used = int(self.coder.size[kernels.GROUPS])
+        used = int(self.size[kernels.GROUPS])
         if not self.groups.grow(used):
             self._set_down(used)
 
@@ -67,14 +67,14 @@ class Tallier:
             self.spill = Spill(self.plan.by_propensity)
         self.spill.write(self.groups, used)
         self.groups.clear()
-        self.coder.size[kernels.GROUPS] = 0
+        self.size[kernels.GROUPS] = 0
         return self.spill
 
     def rankings(self, pair_rows: Codes, new_query: Codes, positions: int) -> RankingGroups | None:
         """The groups, with pairs and queries under their final codes."""
         if self.plan.rankings == "none":
             return None
-        used = int(self.coder.size[kernels.GROUPS])
+        used = int(self.size[kernels.GROUPS])
         if self.spill is not None:
             return SpilledRankings(self._set_down(used), pair_rows, new_query, positions)
         table = self.groups

@@ -110,13 +110,29 @@ class ParquetPart:
     def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         try:
             with pq.ParquetFile(self.path) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted.values()))):
-                    yield _renamed(batch, wanted)
+                columns = list(dict.fromkeys(wanted.values()))
+                for groups in _together(file.metadata):
+                    for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+                        yield _renamed(batch, wanted)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew") from None
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
         return select(wanted, f"read_parquet({pattern(self.path)})")
+
+
+def _together(metadata: Any) -> Iterator[list[int]]:
+    """Row groups to read at a time, a few batches' worth: Arrow holds on to what it read of all it was asked for."""
+    groups: list[int] = []
+    rows = 0
+    for number in range(metadata.num_row_groups):
+        groups.append(number)
+        rows += metadata.row_group(number).num_rows
+        if rows >= 2 * BATCH_ROWS:
+            yield groups
+            groups, rows = [], 0
+    if groups:
+        yield groups
 
 
 @dataclass(frozen=True)

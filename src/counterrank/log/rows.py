@@ -146,11 +146,9 @@ def _repeats(keys, offsets):  # type: ignore[no-untyped-def]
             doubt |= marks[place] == r
             marks[place] = r
         if doubt:
-            ordered = np.sort(keys[start:end])
-            for i in range(1, end - start):
-                if ordered[i] == ordered[i - 1]:
-                    out[r] = True
-                    break
+            for i in range(start + 1, end):
+                for j in range(start, i):
+                    out[r] |= keys[i] == keys[j]
     return out
 
 

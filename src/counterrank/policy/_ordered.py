@@ -26,10 +26,9 @@ class OrderedCandidates(BoundPolicy):
 
     def __init__(self, pairs: Pairs, rows: Codes, worth: NDArray[np.float64]) -> None:
         self.pairs = pairs
-        order = np.argsort(rows)  # rows of `pairs` are by query already
+        order = np.lexsort((rows, -worth, pairs.queries[rows]))
         self.queries: Codes = pairs.queries[rows[order]]
         self.starts: Codes = np.searchsorted(self.queries, np.arange(len(pairs.query_ids) + 1)).astype(np.int64)
-        _best_first(self.starts, worth, order)
         self.rows, self.worth = rows[order], worth[order]
         self.sizes: Codes = np.diff(self.starts)
         self.shown: Codes = np.minimum(np.minimum(pairs.lengths, self.sizes), pairs.positions).astype(np.int64)
@@ -60,14 +59,6 @@ class OrderedCandidates(BoundPolicy):
         place = np.arange(self.pairs.positions)
         shown = place < self.shown[queries][:, None]
         return np.where(shown, self.rows[np.where(shown, self.starts[queries][:, None] + place, 0)], -1)
-
-
-@njit(cache=True, nogil=True)
-def _best_first(starts: Any, worth: Any, order: Any) -> None:  # pragma: no cover
-    """Reorders each query's part of `order` by descending worth, stably."""
-    for q in range(len(starts) - 1):
-        part = order[starts[q] : starts[q + 1]]
-        part[:] = part[np.argsort(-worth[part], kind="mergesort")]
 
 
 @njit(cache=True, nogil=True)
