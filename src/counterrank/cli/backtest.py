@@ -31,9 +31,7 @@ GRID = ",".join("none" if clip == float("inf") else f"{clip:g}" for clip in CLIP
 
 def backtest(
     log: LogPath,
-    estimator: Annotated[
-        str | None, typer.Option(help=f"Comma-separated: {', '.join(TESTED)}. Default: all.")
-    ] = None,
+    estimator: Annotated[str | None, typer.Option(help=f"Comma-separated: {', '.join(TESTED)}. Default: all.")] = None,
     clips: Annotated[str, typer.Option(help="Clips to try, comma-separated; none is no clip.")] = GRID,
     top: Annotated[int | None, typer.Option(help="Predict the clicks at the first K positions only.")] = None,
     weights: Annotated[

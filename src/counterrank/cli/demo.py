@@ -12,7 +12,7 @@ from counterrank.cli.check import check
 from counterrank.cli.common import console, print_table, say
 from counterrank.errors import InputError
 from counterrank.evaluate import evaluate
-from counterrank.evaluate.result import number
+from counterrank.evaluate.result import Row, number
 from counterrank.policy import Policy, read_policy
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
@@ -67,7 +67,9 @@ def demo(
             f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", markup=False, soft_wrap=True
         )
         cells = [
-            number(row.value, 3) + (f" ± {number(row.upper - row.value, 2)}" if row.upper and row.value else "")
+            "cannot tell"
+            if row.upper is None or row.value is None
+            else f"{number(row.value, 3)} ± {number(row.upper - row.value, 2)}"
             for row in result.rows
         ]
         judged[name] = [number(true, 3), *cells]
@@ -84,6 +86,12 @@ def demo(
             f"The files are in {folder}",
         ]
     )
+
+
+def _cell(row: Row) -> str:
+    if row.value is None or row.upper is None:
+        return "cannot tell"
+    return f"{number(row.value, 3)} ± {number(row.upper - row.value, 2)}"
 
 
 def _named(folder: Path, name: str) -> str:

@@ -23,7 +23,6 @@ from counterrank.cli.common import (
 )
 from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate import evaluate as judge
-from counterrank.evaluate.best import recommended
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 from counterrank.evaluate.target import open_target
 from counterrank.interval import INTERVALS
@@ -94,11 +93,7 @@ def evaluate(
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
-    limit = read_clip(clip)
-    notes: list[str] = []
     with counting(engine) as chosen:
-        if estimator == "best":
-            estimator, limit, notes = recommended(source, top, theta, curve, chosen)
         result = judge(
             source,
             policy,
@@ -107,14 +102,13 @@ def evaluate(
             top=top,
             weights=theta,
             examination=curve,
-            clip=limit,
+            clip=read_clip(clip),
             logging=logging_policy,
             candidates=candidates,
             interval=interval,
             confidence=confidence,
             engine=chosen,
         )
-    result.notes.extend(notes)
     if per_query is not None:
         write_table(result.per_query, per_query)
     if as_json:

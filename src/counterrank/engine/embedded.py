@@ -96,7 +96,9 @@ class EmbeddedPass:
         per_query = self.tallier.per_query[: coder.queries.size]
         keep = (per_query[:, 0] > 0) & coder.covered(coder.queries.size)
         if not keep.any():
-            raise InputError(f"{self.log.name}: none of the log's queries is among those the target has rankings for")
+            raise InputError(
+                f"{self.log.name}: the target has rankings for none of the log's queries: are their ids the same?"
+            )
         self.new_query = np.where(keep, np.cumsum(keep) - 1, -1)
         lengths = per_query[keep, 3].astype(np.int64)
         positions = int(lengths.max())

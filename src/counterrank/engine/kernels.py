@@ -71,7 +71,7 @@ def find_pair(query, key, slots, mask):
 def by_query(codes, queries):
     """Rows in the order of their query, so that what is counted for a query stays in the processor's cache.
 
-    Also where each query's rows begin and end in that order; nothing of that kind where queries are too many to sort by.
+    Also where each query's rows begin and end in that order; empty where queries are too many to sort by.
     """
     order = np.empty(len(codes), dtype=np.int64)
     if queries > 4 * len(codes):
@@ -156,13 +156,13 @@ def code_rows(
 @njit(cache=True, nogil=True)
 def tally_rows(
     start, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
-    theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows, group_sums,
-    group_propensity, group_clicks, coded,
+    theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows,
+    group_sums, group_propensity, group_clicks, coded,
 ):  # fmt: skip
     """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 
-    In the order of the rows: with rows of one query in a row, the same cells would be read just after they were written,
-    which the processor guesses wrong and pays for. Rows of queries that were not asked for are crossed out.
+    In the order of the rows: with those of one query in a row, cells would be read just after they were written, which
+    the processor guesses wrong and pays for. Rows of queries that were not asked for are crossed out.
     """
     group_mask = np.uint64(len(group_slots) // 2 - 1)
     wanted_mask = np.uint64(len(wanted_keys) - 1)

@@ -9,6 +9,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import ibis
 import ibis.expr.types as ir
 import numpy as np
@@ -17,13 +18,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.engine import expressions as x
+from counterrank.engine.arrow import beginnings, numbers, scatter, text
 from counterrank.engine.plan import Coefficients, Plan, WantedRankings
 from counterrank.errors import InputError
-from counterrank.ids import Codes, Ids
+from counterrank.ids import Ids
 from counterrank.log import Log
 from counterrank.log.files import Part, Wanted, connect
 from counterrank.log.long_form import LongPart
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.parts import told
+from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.read import IbisPart
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Pairs
@@ -43,7 +46,10 @@ class Relational:
     name: str = "ibis"
 
     def count(self, log: Log, plan: Plan) -> RelationalPass:
-        return RelationalPass(log, plan, self)
+        try:
+            return RelationalPass(log, plan, self)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise InputError(f"{log.name}: {self.name} cannot read it ({told(error)})") from None
 
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
         """The rows of a part, its columns under our names."""
@@ -101,7 +107,9 @@ class RelationalPass:
             why = f"all its {log.rejected} rows were set aside as bad" if log.rejected else "it has no rows"
             raise InputError(f"{log.name}: the log is empty: {why}")
         if self.totals["n"] is None:
-            raise InputError(f"{log.name}: none of the log's queries is among those the target has rankings for")
+            raise InputError(
+                f"{log.name}: the target has rankings for none of the log's queries: are their ids the same?"
+            )
         self.rows = x.cut(covered, plan.top)
         self.counts = self._count(rows if plan.whole_log else covered, whole)
 
@@ -110,6 +118,7 @@ class RelationalPass:
         log = self.log
         columns = ["query", "items", self.plan.metric, "impressions"]
         columns += (["propensity"] if self.plan.by_propensity else []) + (["day"] if log.by_day else [])
+        columns = list(dict.fromkeys([*columns, *log.also]))
         long = isinstance(log.parts[0], LongPart)
         tables = []
         for part, found in zip(log.parts, log.found, strict=True):
@@ -143,6 +152,9 @@ class RelationalPass:
         bad = self.kept.filter(self.kept["problem"] > 0)
         log = self.log
         log.rejected = 0
+        if log.tally is not None:
+            self._tally(log.tally, bad)
+            return
         found = self.engine.fetch(bad.limit(1) if log.bad_rows is None else bad)
         if log.bad_rows is None:
             for row in found.to_pylist():
@@ -160,35 +172,47 @@ class RelationalPass:
                 file.writelines([line] * row["rows"])
                 log.rejected += row["rows"]
 
+    def _tally(self, tally: Tally, bad: ir.Table) -> None:
+        """Bad rows counted, and what a check wants to know of the good ones."""
+        for row in self.engine.fetch(bad.group_by("problem").agg(rows=bad["rows"].sum())).to_pylist():
+            tally.count(self.log.name, row["problem"], int(row["rows"]))
+        good = self.kept.filter(self.kept["problem"] == 0)
+        if "day" in good.columns:
+            tally.days.update(self.engine.fetch(good.select("day").distinct())["day"].to_pylist())
+        if "reward" in good.columns:
+            n = good["rows"] * good["impressions"] if "impressions" in good.columns else good["rows"]
+            sums = self.engine.fetch(good.aggregate(reward=(good["reward"] * n).sum(), n=n.sum())).to_pylist()[0]
+            tally.reward[:] = [float(sums["reward"] or 0.0), float(sums["n"] or 0.0)]
+
     def _count(self, paired: ir.Table, whole: dict[str, Any]) -> Counts:
         fetch, plan, kinds = self.engine.fetch, self.plan, self.log.kinds()
         depth = int(self.totals["depth"])
         valued = x.valued(self.rows, plan.weights(depth))
         queries = fetch(x.per_query(valued)).sort_by("query")
-        query_ids = Ids(_text(queries["query"]), kinds.native_queries)
+        query_ids = Ids(text(queries["query"]), kinds.native_queries)
         if plan.queries is not None:
             asked = plan.queries.unique()
             asked = asked.filter(pc.is_in(asked, value_set=query_ids.texts))
             queries = queries.take(pa.array(query_ids.codes(asked)))
-            query_ids = Ids(_text(asked), kinds.native_queries)
+            query_ids = Ids(text(asked), kinds.native_queries)
         found = fetch(x.per_pair(paired if plan.all_items else x.cut(paired, plan.top)))
-        item_ids = Ids(_text(pc.unique(found["item"])).sort(), kinds.native_items)
-        of_query, of_item = query_ids.codes(_text(found["query"])), item_ids.codes(_text(found["item"]))
+        item_ids = Ids(text(pc.unique(found["item"])).sort(), kinds.native_items)
+        of_query, of_item = query_ids.codes(text(found["query"])), item_ids.codes(text(found["item"]))
         asked_for = of_query >= 0
-        lengths = _numbers(queries["length"], np.int64)
+        lengths = numbers(queries["length"], np.int64)
         pairs = Pairs.build(query_ids, item_ids, of_query[asked_for], of_item[asked_for], lengths, depth)
-        shown, clicked = _scatter(found, pairs.find(of_query, of_item), len(pairs), depth)
+        shown, clicked = scatter(found, pairs.find(of_query, of_item), len(pairs), depth)
         whole_log = None
         if plan.whole_log:
-            names = Ids(_text(pc.unique(found["query"])))
-            codes = (names.codes(_text(found["query"])) << 32) | of_item
+            names = Ids(text(pc.unique(found["query"])))
+            codes = (names.codes(text(found["query"])) << 32) | of_item
             distinct, rows = np.unique(codes, return_inverse=True)
-            whole_log = _scatter(found, rows, len(distinct), int(whole["depth"]))
+            whole_log = scatter(found, rows, len(distinct), int(whole["depth"]))
         return Counts(
             pairs,
-            _numbers(queries["impressions"], np.int64),
-            _numbers(queries["reward"], np.float64),
-            _numbers(queries["reward2"], np.float64),
+            numbers(queries["impressions"], np.int64),
+            numbers(queries["reward"], np.float64),
+            numbers(queries["reward2"], np.float64),
             shown,
             clicked,
             self._rankings(valued, pairs),
@@ -202,23 +226,23 @@ class RelationalPass:
         if plan.rankings == "none":
             return None
         if isinstance(plan.rankings, WantedRankings):
-            valued = valued.semi_join(self.engine.upload(_beginnings(plan.rankings, depth)), ["query", "items"])
+            valued = valued.semi_join(self.engine.upload(beginnings(plan.rankings, depth)), ["query", "items"])
         clicks = depth if plan.ranking_clicks else 0
         found = self.engine.fetch(x.per_ranking(valued, plan.by_propensity, clicks)).combine_chunks()
-        queries = pairs.query_ids.codes(_text(found["query"]))
+        queries = pairs.query_ids.codes(text(found["query"]))
         lists = found["items"].combine_chunks()
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
         rows = np.full((len(found), depth), -1, dtype=np.int64)
         inside = np.arange(depth) < lengths[:, None]
-        rows[inside] = pairs.find(np.repeat(queries, lengths), pairs.item_ids.codes(_text(lists.flatten())))
-        by_position = [_numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
+        rows[inside] = pairs.find(np.repeat(queries, lengths), pairs.item_ids.codes(text(lists.flatten())))
+        by_position = [numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
         return Rankings(
             queries,
             rows,
-            _numbers(found["impressions"], np.float64),
-            _numbers(found["reward"], np.float64),
-            _numbers(found["reward2"], np.float64),
-            _numbers(found["propensity"], np.float64) if plan.by_propensity else None,
+            numbers(found["impressions"], np.float64),
+            numbers(found["reward"], np.float64),
+            numbers(found["reward2"], np.float64),
+            numbers(found["propensity"], np.float64) if plan.by_propensity else None,
             np.stack(by_position, axis=1) if by_position else None,
         )
 
@@ -238,44 +262,12 @@ class RelationalPass:
             table[f"offset{e}"] = coefficients.offset[e][rows, positions]
         found = self.engine.fetch(x.moments(self.rows, self.engine.upload(pa.table(table)), estimators))
         out = np.zeros((len(own.query_ids), len(estimators), 4))
-        codes = own.query_ids.codes(_text(found["query"]))
+        codes = own.query_ids.codes(text(found["query"]))
         for e in estimators:
             for i, name in enumerate(("r", "r2", "w", "w2")):
-                out[codes, e, i] = _numbers(found[f"{name}{e}"], np.float64)
+                out[codes, e, i] = numbers(found[f"{name}{e}"], np.float64)
         return out
-
-
-def _beginnings(wanted: WantedRankings, depth: int) -> pa.Table:
-    """The first 1, 2, … items of each ranking: what a shorter list of the log may equal."""
-    longest = pc.max(pc.list_value_length(wanted.items)).as_py() or 0
-    parts = []
-    for length in range(1, min(depth, longest) + 1):
-        long = pc.greater_equal(pc.list_value_length(wanted.items), length)
-        lists = pc.list_slice(wanted.items.filter(long), 0, length, return_fixed_size_list=False)
-        parts.append(pa.table({"query": wanted.queries.filter(long), "items": lists}))
-    empty = pa.table({"query": wanted.queries.slice(0, 0), "items": wanted.items.slice(0, 0)})
-    return pa.concat_tables([empty, *parts], promote_options="permissive")
-
-
-def _scatter(found: pa.Table, rows: Codes, size: int, depth: int) -> tuple[Codes, Codes]:
-    """Shown and clicked as (pairs × positions) tables; row -1 and positions from `depth` on are left out."""
-    positions = _numbers(found["position"], np.int64)
-    used = (rows >= 0) & (positions < depth)
-    out = []
-    for name in ("shown", "clicked"):
-        table = np.zeros((size, depth), dtype=np.int64)
-        table[rows[used], positions[used]] = _numbers(found[name], np.int64)[used]
-        out.append(table)
-    return out[0], out[1]
 
 
 def _content(row: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding")}
-
-
-def _text(column: Any) -> pa.Array:
-    return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).cast(pa.string())
-
-
-def _numbers(column: Any, kind: Any) -> NDArray[Any]:
-    return np.asarray(column.to_numpy(), dtype=kind)

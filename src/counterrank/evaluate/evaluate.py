@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from counterrank.engine import Coefficients, Engine, Pass, open_engine
-from counterrank.errors import unknown
+from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
-from counterrank.evaluate.options import check_confidence, choose_estimators
+from counterrank.evaluate.best import doubt, recommended
+from counterrank.evaluate.options import check_clip, check_confidence, choose_estimators
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Evaluation, Row
 from counterrank.evaluate.words import warn
@@ -40,7 +42,8 @@ def evaluate(
     """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
 
     `target`: a policy, a file or table of one, {query: items}, or "logging". `logging`: "log" (shares in the log),
-    "propensity" (the log's column), "uniform", or a policy. See the docs of the command for the other options.
+    "propensity" (the log's column), "uniform", or a policy. `estimators`: names, or "best" for what a backtest over the
+    log's days recommends. See the docs of the command for the other options.
 
     >>> rows = pa.table({"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "clicks": [[1, 0], [0, 0]] * 2})
     >>> evaluate(rows, {"q": ["a", "b"]}, estimators="ip").value("ip")
@@ -54,12 +57,21 @@ def evaluate(
         log, target, metric=metric, top=top, weights=weights, examination=examination, clip=clip, logging=logging,
         candidates=candidates,
     )  # fmt: skip
+    best = estimators == "best" or (estimators is not None and list(estimators) == ["best"])
+    said: list[str] = []
+    if best:
+        if clip is not None:
+            raise InputError("--estimator best chooses the clip itself: leave --clip out, or name estimators")
+        estimators, chosen_clip, choice = recommended(question, engine)
+        question, said = replace(question, clip=check_clip(chosen_clip)), [choice]
     names, notes = choose_estimators(estimators, question.metric)
     chosen = [ESTIMATORS[name] for name in names]
     run = open_engine(engine).count(log, question.plan(any(e.needs_rankings for e in chosen)))
     evidence = question.evidence(run, any(e.needs_clicks for e in chosen))
     estimates = _estimates(names, evidence, run)
     counts = evidence.counts
+    if best:
+        said += doubt(estimates[names[0]].clipped)
     if log.rejected:
         notes.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
     return Evaluation(
@@ -69,7 +81,7 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=[_row(name, e, counts, interval, confidence, warn(name, e, evidence)) for name, e in estimates.items()],
-        notes=[*log.notes, *notes, *question.notes],
+        notes=[*said, *log.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
         examination=evidence.examination.tolist() if "pbm" in names else None,
     )

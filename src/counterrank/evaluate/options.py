@@ -115,6 +115,8 @@ def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[l
     """The estimators to run, and notes on those that the metric does not allow."""
     names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
     wanted = [name.strip() for name in names] if names is not None else list(ESTIMATORS)
+    if "best" in wanted:
+        raise InputError("--estimator best stands alone: it chooses one estimator")
     for name in wanted:
         if name not in ESTIMATORS:
             raise unknown("estimator", name, [*ESTIMATORS, "best"])

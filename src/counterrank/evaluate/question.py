@@ -103,10 +103,10 @@ class Question:
         by_propensity = self.by_propensity
         if by_propensity and self.top is not None and self.top < counts.longest:
             by_propensity = False
-            self.notes.append(
-                f"propensities are of whole rankings, but --top {self.top} cuts them: shares of the cut ones are used"
-            )
             if counts.rankings is not None:
+                self.notes.append(
+                    f"propensities are of whole rankings, but --top {self.top} cuts them: shares are used instead"
+                )
                 counts = replace(counts, rankings=counts.rankings.without_propensity())
         shares = LoggedShares(counts.pairs, counts.shown, counts.impressions)
         logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares

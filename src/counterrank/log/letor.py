@@ -2,7 +2,7 @@
 
     label qid:10002 1:0.007477 2:0 … 46:0.007042 #docid = GX008-86-4444840 inc = 1
 
-It is no click log: it gives features (`--features`) and data to simulate from (`simulate --letor`).
+It is no click log: it gives features, and labels to simulate from.
 The item is the docid of the comment, or, for a line without one, the number of the line within its query, from 1
 (counted over all files together, in their order). A feature that a line leaves out is 0. Lines of a query need not
 be together.
@@ -31,7 +31,7 @@ def read(paths: Sequence[Path], *, time_unit: str | None = None) -> Foreign:
     """A LETOR file is no click log, and this says what it is for."""
     raise InputError(
         f"{', '.join(map(str, paths))}: letor files hold features and labels, not clicks: "
-        "use them with --features, or make a log from them with simulate --letor"
+        "give a log of what was shown and clicked (read_letor reads these files from Python)"
     )
 
 

@@ -38,7 +38,9 @@ def read(paths: Sequence[Path], *, time_unit: str | None = None) -> Foreign:
         "which rows were one page is not in the data, so pages cannot be rebuilt."
     ]
     if len({path.name.split(".")[0] for path in files}) > 1:
-        notes.append(f"{counted(len(files), 'file')} of several campaigns together: an id in two of them is two items.")
+        notes.append(
+            f"{counted(len(files), 'file')} of several campaigns read as one: their item ids overlap, so read them apart."
+        )
     return Foreign(table, notes)
 
 

@@ -63,6 +63,12 @@ class Tally:
         if len(rows) < SHOWN_ROWS:
             rows.append(row)
 
+    def count(self, part: str, problem: int, rows: int) -> None:
+        """Bad rows whose numbers are not known."""
+        key = part, Problem(problem)
+        self.counts[key] = self.counts.get(key, 0) + rows
+        self.first.setdefault(key, [])
+
     @property
     def total(self) -> int:
         return sum(self.counts.values())
@@ -74,14 +80,15 @@ class Tally:
         """Most frequent first."""
         out = []
         for (part, problem), count in sorted(self.counts.items(), key=lambda pair: -pair[1]):
-            numbers = ", ".join(map(str, self.first[part, problem])) + (", …" if count > SHOWN_ROWS else "")
+            rows = self.first[part, problem]
+            numbers = ", ".join(map(str, rows)) + (", …" if count > SHOWN_ROWS else "")
             out.append(
                 {
                     "problem": MESSAGES[problem],
                     "count": count,
                     "file": part,
-                    "rows": self.first[part, problem],
-                    "where": f"{part}: row{'s' if count > 1 else ''} {numbers}",
+                    "rows": rows,
+                    "where": f"{part}: row{'s' if count > 1 else ''} {numbers}" if rows else part,
                 }
             )
         return out
