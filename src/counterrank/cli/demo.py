@@ -66,13 +66,7 @@ def demo(
         screen.print(
             f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", markup=False, soft_wrap=True
         )
-        cells = [
-            "cannot tell"
-            if row.upper is None or row.value is None
-            else f"{number(row.value, 3)} ± {number(row.upper - row.value, 2)}"
-            for row in result.rows
-        ]
-        judged[name] = [number(true, 3), *cells]
+        judged[name] = [number(true, 3), *map(_cell, result.rows)]
         remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith("list")]
     screen.print()
     rows = [[name, *cells] for name, *cells in zip(["truth", *estimators], *judged.values(), strict=True)]

@@ -39,7 +39,7 @@ def read(paths: Sequence[Path], *, time_unit: str | None = None) -> Foreign:
     ]
     if len({path.name.split(".")[0] for path in files}) > 1:
         notes.append(
-            f"{counted(len(files), 'file')} of several campaigns read as one: their item ids overlap, so read them apart."
+            f"{counted(len(files), 'file')} of several campaigns as one: item ids overlap, so read them apart."
         )
     return Foreign(table, notes)
 
