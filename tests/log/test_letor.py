@@ -94,7 +94,7 @@ def test_a_bad_line_is_named(tmp_path, line):
 
 
 def test_it_is_no_click_log(tmp_path):
-    with pytest.raises(InputError, match="--features"):
+    with pytest.raises(InputError, match="features and labels, not clicks"):
         FORMATS["letor"]([write(tmp_path, "1 qid:a 1:1\n")])
     with pytest.raises(InputError, match="empty"):
         read_letor([write(tmp_path, "")])
