@@ -34,6 +34,7 @@ def plain(rows: list[Row], metric: str, weights: Any, queries: set[str] | None, 
 
 
 def as_plain(counts: Counts) -> dict[str, dict]:
+    counts = counts.rebased(0.0)
     pairs = counts.pairs
     queries, items = pairs.query_ids.texts.to_pylist(), pairs.item_ids.texts.to_pylist()
     out: dict[str, dict] = {

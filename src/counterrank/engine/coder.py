@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.plan import Plan, WantedRankings
 from counterrank.engine.tables import PairTable, Vocabulary
+from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.log.keys import text_key
 from counterrank.log.rows import Kinds, Rows
-from counterrank.statistics.hashing import ranking_keys
 
 UNCUT = 1 << 30
 
@@ -48,7 +48,10 @@ class Coder:
         if plan.queries is not None:
             self.queries.add(plan.queries)
             self.asked = self.queries.size
-        self.wanted = self._wanted_keys(plan.rankings) if isinstance(plan.rankings, WantedRankings) else None
+        self.wanted: NDArray[np.uint64] | None = None  # keys of rankings to count; None: no such choice
+        self._wanted_depth = 0
+        wanted = plan.rankings
+        self._wanted = self._coded_rankings(wanted) if isinstance(wanted, WantedRankings) else None
 
     @property
     def used(self) -> int:
@@ -62,7 +65,7 @@ class Coder:
         """Which query codes were asked for."""
         return np.arange(room) < (room if self.asked is None else self.asked)
 
-    def code(self, rows: Rows, codes: Codes) -> NDArray[np.int32]:
+    def code(self, rows: Rows, codes: Codes, insert: bool = True) -> NDArray[np.int32]:
         """Rows as pair codes and clicks, (n, K); pairs and items that are new get codes."""
         longest = int(np.diff(rows.offsets).max())
         coded = self._scratch(len(rows), min(longest, self.top))
@@ -72,12 +75,14 @@ class Coder:
         done = 0
         while True:
             before = int(self.size[kernels.ITEMS])
-            fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
+            fresh = np.empty(len(self.items.slots) // 4 + longest + 1 if insert else 0, dtype=np.int64)
             done = kernels.code_rows(
                 done, order, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
-                self.plan.all_items, self.size, self.pairs.slots, self.pairs.query, self.pairs.item, self.items.slots,
-                fresh, coded,
+                self.plan.all_items, insert, self.size, self.pairs.slots, self.pairs.query, self.pairs.item,
+                self.items.slots, fresh, coded,
             )  # fmt: skip
+            if done < 0:
+                raise InputError("the log changed while it was read: try again when nothing writes to it")
             new = fresh[before : int(self.size[kernels.ITEMS])]
             if len(new):
                 self.items.keep(rows.item_values.take(pa.array(new)))
@@ -98,7 +103,7 @@ class Coder:
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
-        return self.by_query(codes, self.code(rows, codes), rows.impressions)
+        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions)
 
     def by_query(self, codes: Codes, coded: NDArray[np.int32], impressions: NDArray[np.int64] | None) -> CodedRows:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
@@ -111,28 +116,26 @@ class Coder:
         while 2 * (self.size[kernels.ITEMS] + longest) > len(self.items.slots) // 2 - 1:
             self.items.grow()
 
-    def _wanted_keys(self, wanted: WantedRankings) -> NDArray[np.uint64]:
-        """The keys of these rankings and of all their beginnings: how far they are cut is known after the pass only."""
+    def want(self, depth: int) -> None:
+        """Know the wanted rankings down to `depth` items: how far they are cut is known after the pass only."""
+        if self._wanted is None or depth <= self._wanted_depth:
+            return
+        queries, offsets, items = self._wanted
+        self._wanted_depth = depth
+        keys = np.empty(int(np.minimum(np.diff(offsets), depth).sum()), dtype=np.uint64)
+        distinct = np.unique(keys[: kernels.prefix_keys(queries, offsets, items, depth, keys)])
+        self.wanted = np.zeros(power_of_two(2 * len(distinct) + 2), dtype=np.uint64)
+        kernels.fill_set(distinct, self.wanted)
+
+    def _coded_rankings(self, wanted: WantedRankings) -> tuple[Codes, Codes, Codes]:
+        """Queries, offsets and items of the rankings, as codes; -1 for what the log cannot hold."""
         keys, fits = text_key(wanted.queries, self.queries.integer)
         queries = np.where(fits, self.queries.encode(keys, wanted.queries, insert=self.asked is None), -1)
         offsets = wanted.items.offsets.to_numpy().astype(np.int64)
         flat = wanted.items.values.slice(offsets[0], offsets[-1] - offsets[0])
-        codes = self.items.add(flat)
+        items = self.items.add(flat)
         self.size[kernels.ITEMS] = self.items.size
-        starts, lengths = offsets[:-1] - offsets[0], np.minimum(np.diff(offsets), self.top)
-        depth = int(lengths.max(initial=1))
-        inside = np.arange(depth) < lengths[:, None]
-        table = np.full((len(lengths), depth), -1, dtype=np.int64)
-        table[inside] = codes[(starts[:, None] + np.arange(depth))[inside]]
-        known = np.logical_and.accumulate(table >= 0, axis=1) & (queries >= 0)[:, None]
-        found = [
-            ranking_keys(queries[fits], table[fits, :length], np.full(int(fits.sum()), length))
-            for length, fits in enumerate(known.T, start=1)
-        ]
-        distinct = np.unique(np.concatenate(found))
-        out = np.zeros(power_of_two(2 * len(distinct) + 2), dtype=np.uint64)
-        kernels.fill_set(distinct, out)
-        return out
+        return queries, offsets - offsets[0], items
 
 
 def power_of_two(size: int) -> int:

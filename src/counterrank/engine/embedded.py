@@ -25,6 +25,7 @@ from counterrank.statistics.pairs import Pairs
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
 THREADS = 2
+MOST = 1 << 53
 BLOCK_BYTES = 256 << 10  # coefficients that stay in a processor's cache
 
 
@@ -72,7 +73,11 @@ class EmbeddedPass:
         return ["impressions", self.plan.metric, *(["propensity"] if self.plan.by_propensity else [])]
 
     def _count(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
-        self.log_impressions += int(rows.impressions.sum())
+        self.log_impressions += int(rows.impressions.astype(np.float64).sum())
+        if self.log_impressions > MOST:
+            raise InputError(f"{self.log.name}: more than 2^53 impressions cannot be counted exactly")
+        if self.plan.metric == "reward" and self.tallier.origin is None:
+            self.tallier.origin = float(rows.reward[0]) if rows.reward is not None else 0.0
         codes = self.coder.query_codes(rows, insert=self.coder.asked is None or self.plan.whole_log)
         coded = self.coder.code(rows, codes)
         self._settle()
@@ -127,6 +132,7 @@ class EmbeddedPass:
             rankings=self.tallier.rankings(rows, self.new_query, positions),
             log_impressions=self.log_impressions,
             longest=int(self.tallier.size[kernels.LONGEST]),
+            origin=self.tallier.origin or 0.0,
             whole=whole,
         )
 
@@ -152,10 +158,14 @@ class EmbeddedPass:
             kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale, out)
 
         if self.cache is None:
+            total = 0
             for again in self.log.rows(self._columns()):
+                total += int(again.impressions.sum())
                 part = self.coder.code_again(again)
                 add(part, 0, len(part.coded))
                 self.engine.progress(len(again))
+            if total != self.log_impressions:
+                raise InputError(f"{self.log.name}: the log changed while it was read: try again")
             return out
         in_order = [part for part in self.cache if len(part.starts)]
         for part in self.cache:

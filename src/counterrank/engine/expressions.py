@@ -182,17 +182,18 @@ def cut(rows: ir.Table, top: int | None) -> ir.Table:
 
 
 def totals(rows: ir.Table, top: int | None) -> ir.Table:
-    """One row: impressions, the longest list, and the longest down to position `top`."""
+    """One row: impressions, the longest list, the longest down to position `top`, and the least reward."""
     t: Any = rows
     depth = ibis.least(t.length, ibis.literal(top, "int64")) if top is not None else t.length
-    return rows.aggregate(n=t.n.sum().cast("int64"), longest=t.length.max(), depth=depth.max())
+    origin = {"origin": t.reward.min()} if "reward" in rows.columns else {}
+    return rows.aggregate(n=t.n.sum().cast("int64"), longest=t.length.max(), depth=depth.max(), **origin)
 
 
-def valued(rows: ir.Table, theta: NDArray[Any]) -> ir.Table:
-    """Cut rows with the `value` of each: its reward, or the weighted sum of its clicks."""
+def valued(rows: ir.Table, theta: NDArray[Any], origin: float) -> ir.Table:
+    """Cut rows with the `value` of each: its reward from the origin, or the weighted sum of its clicks."""
     t: Any = rows
     if "reward" in rows.columns:
-        return rows.mutate(value=t.reward)
+        return rows.mutate(value=t.reward - origin)
     weights: Any = ibis.array([float(w) for w in theta])
     worth = t.clicks if (theta == 1).all() else t.clicks.map(lambda click, k: click * weights[k])
     return rows.mutate(value=worth.sums())

@@ -106,12 +106,13 @@ GROUPS, LONGEST = 0, 1
 
 @njit(cache=True, nogil=True)
 def code_rows(
-    start, order, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, size, pair_slots, pair_query,
-    pair_item, item_slots, fresh_items, coded,
+    start, order, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, insert, size, pair_slots,
+    pair_query, pair_item, item_slots, fresh_items, coded,
 ):  # fmt: skip
     """Rows as 2·pair + click per position, from the `start`-th in order; new pairs and items get the next codes.
 
-    An empty order is that of the rows. Returns the place in order that it had no room for.
+    An empty order is that of the rows. Returns the place in order that it had no room for, or -1 where a pair is new
+    and must not be (insert is False).
     """
     pair_mask = np.uint64(len(pair_slots) // 3 - 1)
     item_mask = np.uint64(len(item_slots) // 2 - 1)
@@ -123,7 +124,7 @@ def code_rows(
             continue
         begin = offsets[r]
         length = offsets[r + 1] - begin
-        if size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask:
+        if insert and (size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask):
             return i
         cut = min(length, top)
         for k in range(length if register_all else cut):
@@ -131,6 +132,8 @@ def code_rows(
             at = find_pair(q, key, pair_slots, pair_mask)
             p = pair_slots[3 * at + 2] - 1
             if p < 0:
+                if not insert:
+                    return -1
                 place = np.int64(mix(np.uint64(key)) & item_mask)
                 while item_slots[2 * place + 1] != 0 and item_slots[2 * place] != key:
                     place = np.int64((np.uint64(place) + np.uint64(1)) & item_mask)
@@ -228,6 +231,23 @@ def tally_rows(
             for k in range(cut):
                 group_clicks[g, k] += m * (coded[r, k] & 1)
     return len(query_codes)
+
+
+@njit(cache=True, nogil=True)
+def prefix_keys(queries, offsets, items, depth, out):
+    """The key of every beginning, down to `depth` items, of each ranking; returns how many there are."""
+    size = 0
+    for g in range(len(queries)):
+        if queries[g] < 0:
+            continue
+        key = mix(np.uint64(queries[g]))
+        for at in range(offsets[g], min(offsets[g + 1], offsets[g] + depth)):
+            if items[at] < 0:
+                break
+            key = mix(key ^ np.uint64(items[at]))
+            out[size] = key
+            size += 1
+    return size
 
 
 @njit(cache=True, nogil=True)

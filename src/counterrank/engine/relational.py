@@ -187,7 +187,8 @@ class RelationalPass:
     def _count(self, paired: ir.Table, whole: dict[str, Any]) -> Counts:
         fetch, plan, kinds = self.engine.fetch, self.plan, self.log.kinds()
         depth = int(self.totals["depth"])
-        valued = x.valued(self.rows, plan.weights(depth))
+        origin = float(self.totals.get("origin") or 0.0)
+        valued = x.valued(self.rows, plan.weights(depth), origin)
         queries = fetch(x.per_query(valued)).sort_by("query")
         query_ids = Ids(text(queries["query"]), kinds.native_queries)
         if plan.queries is not None:
@@ -218,6 +219,7 @@ class RelationalPass:
             self._rankings(valued, pairs),
             int(whole["n"]),
             int(self.totals["longest"]),
+            origin,
             whole_log,
         )
 

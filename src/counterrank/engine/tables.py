@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
+from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.log.keys import Keys, text_key
 
@@ -74,6 +75,8 @@ class PairTable:
 
     def grow(self, used: int, needed: int) -> None:
         """Room for at least `needed` pairs."""
+        if needed > 1 << 30:
+            raise InputError("more than 2^30 (query, item) pairs: judge fewer queries at a time")
         room = len(self.query)
         while room < needed:
             room *= 2
@@ -96,7 +99,7 @@ class GroupTable:
     """(query, ranking) → group, with its sums; emptied into a spill when it is full."""
 
     def __init__(self, positions: int, room: int, with_clicks: bool) -> None:
-        self.room = room
+        self.room = 1 << max(int(room).bit_length() - 1, 4)  # a power of two
         self.positions = positions
         self.with_clicks = with_clicks
         self.clear()

@@ -24,6 +24,9 @@ class Tallier:
         self.per_query = np.zeros((1024, 4))  # impressions, Σ reward, Σ reward², longest cut list
         self.groups = GroupTable(1, UNCUT if plan.ranking_clicks else group_room, plan.ranking_clicks)
         self.spill: Spill | None = None
+        self.origin: float | None = (
+            None  # rewards are counted from here: the first one, so that sums of squares stay small
+        )
 
     def make_room(self, positions: int) -> None:
         """Room for the queries and positions met so far."""
@@ -32,13 +35,14 @@ class Tallier:
             grown[: len(self.per_query)] = self.per_query
             self.per_query = grown
         self.coder.pairs.widen(positions)
+        self.coder.want(positions)
         self.groups.widen(positions)
 
     def add(self, rows: Rows, codes: Codes, coded: NDArray[np.int32], counted: bool) -> CodedRows:
         """Count a batch; it comes back in the order of its queries."""
         plan, groups, coder = self.plan, self.groups, self.coder
         nothing = np.zeros(0)
-        reward = rows.reward if rows.reward is not None else nothing
+        reward = rows.reward - (self.origin or 0.0) if rows.reward is not None else nothing
         propensity = rows.propensity if rows.propensity is not None else nothing
         wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)

@@ -72,7 +72,8 @@ class Estimate:
     clipped: float
     unsupported: float
     warnings: list[str] = field(default_factory=list)
-    mean_weight: float | None = None  # 1 less what is unsupported, if the logging policy is the one that logged
+    mean_weight: float | None = None
+    expected_weight: float | None = None  # what the mean weight should be, if the logging policy is the one that logged
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Linear:
     clipped: float
     unsupported: float
     warnings: list[str] = field(default_factory=list)
+    expected_weight: float | None = None
 
     def finished(self, moments: NDArray[np.float64], impressions: NDArray[np.int64]) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query."""
@@ -108,6 +110,7 @@ class Linear:
             self.unsupported,
             self.warnings,
             float(w.sum() / impressions.sum()),
+            self.expected_weight,
         )
 
 

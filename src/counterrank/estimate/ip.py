@@ -42,7 +42,14 @@ class ItemPosition:
             thin_strata(np.where(free, weight * theta, 0.0), counts.shown, counts.clicked),
             share_of(clipped, counts.shown),
             unsupported_pairs(evidence),
+            expected_weight=expected_weight(evidence, weight),
         )
+
+
+def expected_weight(evidence: Evidence, weight: Table) -> float:
+    """The mean weight of an impression's positions under the logging policy."""
+    shown = evidence.shown_by_logging
+    return evidence.mean(ratios(evidence.per_query(weight * shown), evidence.per_query(shown)))
 
 
 def position_weights(evidence: Evidence) -> tuple[Table, NDArray[np.bool_]]:

@@ -13,6 +13,8 @@ from counterrank.estimate.support import logged_mass, unsupported_rankings
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
+FEW = 30
+
 
 class List:
     """V = 1/n Σᵢ rewardᵢ·min(h(Aᵢ|q)/π(Aᵢ|q), M).
@@ -28,18 +30,20 @@ class List:
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Estimate:
-        counts = evidence.counts
+        counts, origin = evidence.counts, evidence.counts.origin
         sums = weigh(evidence)
-        value = float(sums.credit.sum() / counts.total)
+        credit = sums.credit + origin * sums.mass
+        value = float(credit.sum() / counts.total)
         return Estimate(
             value,
-            sums.credit / counts.impressions,
-            sums.second_moment(evidence, 0.0, value),
+            credit / counts.impressions,
+            sums.second_moment(evidence, -origin, value),
             sums.effective_sample_size(),
             sums.clipped / counts.total,
             sums.unsupported,
             sums.warnings,
             float(sums.mass.sum() / counts.total),
+            1 - sums.unsupported,
         )
 
 
@@ -62,11 +66,13 @@ class WeightedList:
         mass = float(sums.mass.sum())
         share = sums.clipped / counts.total
         per_query = np.divide(sums.credit, sums.mass, out=np.full(len(sums.mass), np.nan), where=sums.mass > 0)
+        per_query += counts.origin
         if mass == 0:
             why = ["undefined: the log shows none of the target's rankings"]
             return Estimate(None, per_query, None, None, share, sums.unsupported, [*sums.warnings, *why])
-        value = float(sums.credit.sum() / mass)
-        second = sums.second_moment(evidence, value, 0.0) / (mass / counts.total) ** 2
+        mean = sums.credit.sum() / mass  # from the origin of the rewards
+        value = float(counts.origin + mean)
+        second = float(sums.second_moment(evidence, float(mean), 0.0) / np.float64(mass / counts.total) ** 2)
         return Estimate(value, per_query, second, sums.effective_sample_size(), share, sums.unsupported, sums.warnings)
 
 
@@ -75,7 +81,7 @@ class ListSums:
     """What the list estimators sum over groups of rankings, per query.
 
     `free` sums are of groups whose weight moves with the log's own shares, `held` sums of the others: those with a
-    known or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward².
+    known or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward², from the rewards' origin.
     """
 
     credit: Vector  # Σ w·F
@@ -99,7 +105,7 @@ class ListSums:
         n = evidence.counts.impressions
         r1f, r1n, r2n, r2f, r2f2 = self.held
         r = r1f - shift * r1n
-        r2 = self.free_within + r2f2 - 2 * shift * r2f + shift**2 * r2n
+        r2 = self.free_within + r2f2 - 2 * shift * r2f + np.float64(shift) ** 2 * r2n
         back = (self.free_credit - shift * self.free_mass) / n - value
         return float((r2 + 2 * back * r + n * back**2).sum() + self.thin.sum())
 
@@ -138,18 +144,22 @@ def _weigh(evidence: Evidence) -> ListSums:
         pooled += within.sum(), (n - 1).sum()
         singles += sum_by(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
         thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
+        loose, held = np.where(free, w, 0.0), np.where(free, 0.0, w)
         rows = (
-            w * f, w * n, w**2 * n, free * w * f, free * w * n, free * w**2 * within,
-            ~free * w * f, ~free * w * n, ~free * w**2 * n, ~free * w**2 * f, ~free * w**2 * f2, thin,
+            w * f, w * n, w**2 * n, loose * f, loose * n, loose * w * within,
+            held * f, held * n, held * w * n, held * w * f, held * w * f2, thin,
         )  # fmt: skip
         for row, values in enumerate(rows):
             total[row] += sum_by(chunk.queries, values, size)
-    variance = pooled[0] / pooled[1] if pooled[1] > 0 else _variance(evidence)
+    variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
+    if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
+        variance = max(variance, _variance(evidence))
     unsupported, warnings = unsupported_rankings(evidence, logged)
     if impossible:
         share = impossible / counts.total
         warnings.append(
-            f"{share:.1%} of the impressions show a ranking that the given logging policy never shows: they count as 0"
+            f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
+            "they count as 0"
         )
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
     thin = total[11] + singles * variance

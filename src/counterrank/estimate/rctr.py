@@ -21,7 +21,8 @@ class RankClickThrough:
     clips: ClassVar[bool] = False
 
     def estimate(self, evidence: Evidence) -> Estimate:
-        counts = evidence.counts
-        value = float(counts.reward.sum() / counts.total)
-        second = float(counts.reward2.sum() - counts.total * value**2)
-        return Estimate(value, counts.reward / counts.impressions, max(second, 0.0), float(counts.total), 0.0, 0.0)
+        counts, n = evidence.counts, float(evidence.counts.total)
+        mean = counts.reward.sum() / n  # from the origin of the rewards
+        second = max(float(counts.reward2.sum() - n * mean**2), 0.0)
+        per_query = counts.origin + counts.reward / counts.impressions
+        return Estimate(float(counts.origin + mean), per_query, second, n, 0.0, 0.0)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from counterrank.estimate.base import Evidence, Vector
 
 DRAWS = 200  # rankings drawn per query where the mass cannot be summed
+AT_A_TIME = 1000  # queries
 LISTED = 100_000  # rankings that are summed one by one, at most
 
 
@@ -56,9 +57,12 @@ def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[float, lis
         lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, h)
         return evidence.mean(sum_by(queries, lost, size)), []
     rng = np.random.default_rng(0)
-    queries = np.repeat(np.arange(size), DRAWS)
-    lost = evidence.logging.probability(queries, evidence.target.sample(queries, rng)) <= 0
-    share = lost.reshape(size, DRAWS).mean(axis=1)
+    share = np.zeros(size)
+    for start in range(0, size, AT_A_TIME):
+        some = np.arange(start, min(start + AT_A_TIME, size))
+        queries = np.repeat(some, DRAWS)
+        lost = evidence.logging.probability(queries, evidence.target.sample(queries, rng)) <= 0
+        share[some] = lost.reshape(len(some), DRAWS).mean(axis=1)
     value = evidence.mean(share)
     if value == 0:
         return 0.0, []

@@ -40,7 +40,7 @@ class WeightedItemPosition:
         rate = ratios(credit.sum(axis=0), bottom)
         lost = np.flatnonzero((bottom == 0) & (theta > 0) & (share > 0))
         value = None if len(lost) else float((share * rate).sum())
-        why = [f"undefined: the log never shows what the target shows at position {k + 1}" for k in lost[:1]]
+        why = [f"undefined: {_reason(evidence, k)} at position {k + 1}" for k in lost[:1]]
         gain = np.where(theta > 0, share * ratios(np.full_like(bottom, counts.total), bottom), 0.0)
         free = estimated_freely(evidence, clipped)
         removed = np.where(free, gain * weight * (theta * click_rates(counts.shown, counts.clicked) - rate), 0.0)
@@ -65,3 +65,9 @@ class WeightedItemPosition:
         share = shown / evidence.counts.impressions[:, None]
         lost = ((bottom == 0) & (shown > 0) & (evidence.weights > 0)).any(axis=1)
         return np.where(lost, np.nan, (share * ratios(top, bottom)).sum(axis=1))
+
+
+def _reason(evidence: Evidence, position: int) -> str:
+    if evidence.shown_by_target[:, position].any():
+        return "the log never shows what the target shows"
+    return "the target shows nothing"

@@ -89,7 +89,8 @@ def evaluate(
 
 def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str, Estimate]:
     """All estimates; those linear in clicks share one second pass over the rows."""
-    drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
+        drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, Linear)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
     if linear:
@@ -108,9 +109,13 @@ def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str,
 
 def _row(name: str, estimate: Estimate, counts: Counts, kind: str, confidence: float, warnings: list[str]) -> Row:
     n = counts.total
-    value, second = estimate.value, estimate.second_moment
+    value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
+    if value is None and estimate.value is not None:
+        warnings = [*warnings, "undefined: the weights are too large to compute with, so the log cannot tell"]
+    elif second is None and estimate.second_moment is not None:
+        warnings = [*warnings, "no interval: the weights are too large to compute with"]
     stderr = lower = upper = None  # one impression, or no impression with weight, says nothing of its own error
-    if value is not None and second is not None and n > 1 and estimate.effective_sample_size is not None:
+    if value is not None and second is not None and n > 1 and size is not None:
         stderr = math.sqrt(max(second, 0.0) / n / (n - 1))
         lower, upper = INTERVALS[kind](value, stderr, confidence)
     return Row(
@@ -121,11 +126,15 @@ def _row(name: str, estimate: Estimate, counts: Counts, kind: str, confidence: f
         upper=upper,
         confidence=confidence,
         interval=kind,
-        effective_sample_size=estimate.effective_sample_size,
+        effective_sample_size=size,
         clipped=estimate.clipped,
         unsupported=estimate.unsupported,
         warnings=warnings,
     )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _per_query(counts: Counts, estimates: dict[str, Estimate]) -> pa.Table:
@@ -134,5 +143,5 @@ def _per_query(counts: Counts, estimates: dict[str, Estimate]) -> pa.Table:
         "impressions": pa.array(counts.impressions),
     }
     for name, estimate in estimates.items():
-        columns[name] = pa.array(estimate.per_query, mask=np.isnan(estimate.per_query))
+        columns[name] = pa.array(estimate.per_query, mask=~np.isfinite(estimate.per_query))
     return pa.table(columns)

@@ -67,8 +67,8 @@ class Question:
         same = isinstance(policy, Logged) or policy is known
         narrowed = Uniform(candidates) if candidates is not None else None
         if narrowed is not None:
-            policy = narrowed if _is_open(policy) else policy
-            known = narrowed if _is_open(known) else known
+            policy = policy.narrowed(narrowed)
+            known = known.narrowed(narrowed) if known is not None else None
         if same and known is not None:
             policy = known
         return cls(
@@ -189,8 +189,3 @@ def _logging(log: Log, given: Any) -> tuple[bool, Policy | None]:
     if not any(sign in given for sign in "./*"):
         raise unknown("logging", given, [*LOGGINGS, "or a policy file"])
     return False, read_policy(given)
-
-
-def _is_open(policy: Policy | None) -> bool:
-    """A uniform policy that was not told its candidates."""
-    return isinstance(policy, Uniform) and policy.ranks_all

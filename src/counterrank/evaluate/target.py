@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.errors import InputError, unknown
-from counterrank.policy import Logged, Mixture, Policy, Scores, Uniform, read_policy
+from counterrank.policy import Mixture, Policy, Scores, Table, Uniform, read_policy
 
 
 def open_policy(name: str, temperature: float) -> Policy:
@@ -14,11 +14,7 @@ def open_policy(name: str, temperature: float) -> Policy:
     if name == "uniform":
         return Uniform()
     policy = _read(name, "target", ("logging", "uniform"))
-    if isinstance(policy, Scores):
-        return read_policy(policy, temperature=temperature)
-    if temperature and not isinstance(policy, Logged):
-        raise InputError(f"{name}: --temperature is for scores, but this file has rankings: leave it out")
-    return policy
+    return read_policy(policy, temperature=temperature) if isinstance(policy, Scores) else policy
 
 
 def _read(name: str, option: str, words: tuple[str, ...]) -> Policy:
@@ -34,11 +30,14 @@ def open_target(
     """The target, and the logging policy as `evaluate` takes it."""
     warm = temperature if logging_temperature is None else logging_temperature
     known: Any = logging
+    scores = False
     if logging is not None and logging not in ("log", "logging", "propensity", "uniform"):
         known = _read(logging, "logging", ("log", "propensity", "uniform"))
-        if isinstance(known, Scores):
-            known = read_policy(known, temperature=warm)
+        scores = isinstance(known, Scores)
+        known = read_policy(known, temperature=warm) if scores else known
     if target == "logging" and mix:
         raise InputError("--mix needs a target of its own, but the target is the logging policy")
     policy = open_policy(target, temperature)
+    if temperature and not scores and isinstance(policy, Table):
+        raise InputError(f"{target}: --temperature is for scores, but this file has rankings: leave it out")
     return (Mixture(policy, mix) if mix else policy), known

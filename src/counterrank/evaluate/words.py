@@ -13,9 +13,8 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     """The warnings of one estimate."""
     said = list(estimate.warnings)
     normalised = name in ("wlist", "wip")
-    lost = "taken to be worth what was logged" if normalised else "counted as 0, so the estimate is too low on average"
     if estimate.unsupported > 1e-9 and estimate.value is not None:
-        said.append(f"the log never shows {_percent(estimate.unsupported)} of what the target shows; it is {lost}")
+        said.append(_lost(name, estimate, evidence, normalised))
     if estimate.clipped > 0:
         said.append(
             f"{_percent(estimate.clipped)} of the weights were clipped at {evidence.clip:g}: "
@@ -23,7 +22,8 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
         )
     size = estimate.effective_sample_size
     if size is not None and size < FEW and estimate.value is not None:
-        said.append(f"only {size:.3g} impressions' worth of evidence: the interval may be far too narrow")
+        worth = "1 impression's" if size == 1 else f"{size:.3g} impressions'"
+        said.append(f"only {worth} worth of evidence: the interval may be far too narrow")
     elif size is None and estimate.value is not None and ESTIMATORS[name].clips:
         said.append("no impression carries weight: the log cannot tell")
     said.extend(_misfit(name, estimate, evidence))
@@ -34,18 +34,33 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     return said
 
 
+def _known(name: str, evidence: Evidence) -> bool:
+    """Whether the logging policy behind the weights was given, and not estimated by shares."""
+    return not (evidence.estimated if ESTIMATORS[name].needs_rankings else evidence.shares)
+
+
+def _lost(name: str, estimate: Estimate, evidence: Evidence, normalised: bool) -> str:
+    """What becomes of the part of the target that was never logged."""
+    share = _percent(estimate.unsupported)
+    if evidence.by_propensity and ESTIMATORS[name].needs_rankings:
+        return f"the log never shows {share} of what the target shows: trust it only if the logging policy could have"
+    who = "the given logging policy" if _known(name, evidence) else "the log"
+    what = "taken to be worth what was logged" if normalised else "counted as 0, so the estimate is too low on average"
+    return f"{who} never shows {share} of what the target shows; it is {what}"
+
+
 def _misfit(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
-    """A known logging policy gives weights that average 1, less what it does not support. Do they?"""
-    known = not (evidence.estimated if name == "list" else evidence.shares)
-    mean = estimate.mean_weight
-    if name not in ("list", "ip") or not known or evidence.same or mean is None or estimate.clipped > 0:
+    """Weights from a known logging policy average 1, or what it supports of that. Do they?"""
+    mean, most = estimate.mean_weight, estimate.expected_weight
+    if not _known(name, evidence) or evidence.same or mean is None or most is None or estimate.clipped > 0:
         return []
-    expected = 1 - estimate.unsupported
+    least, most = most, 1.0 if evidence.by_propensity else most  # what was not logged may still have been possible
     size = estimate.effective_sample_size or 1.0
-    if abs(mean - expected) < max(0.1, 5 / size**0.5):
+    slack = max(0.1, 5 / size**0.5)
+    if least - slack <= mean <= most + slack or not np.isfinite(mean):
         return []
-    whose = "the log's propensities" if evidence.by_propensity else "the given logging policy"
-    return [f"the weights average {mean:.3g} instead of {expected:.3g}: {whose} does not fit the log"]
+    whose = "the log's propensities do" if evidence.by_propensity else "the given logging policy does"
+    return [f"the weights average {mean:.3g} instead of {most:.3g}: {whose} not fit the log"]
 
 
 def _percent(share: float) -> str:

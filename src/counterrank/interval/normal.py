@@ -11,5 +11,5 @@ def normal(value: float, stderr: float, confidence: float) -> tuple[float, float
     >>> [round(x, 2) for x in normal(1.0, 0.5, 0.95)]
     [0.02, 1.98]
     """
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = -NormalDist().inv_cdf((1 - confidence) / 2)
     return value - z * stderr, value + z * stderr

@@ -148,4 +148,4 @@ def probability(
             else:
                 total += np.exp(value - top)
             chance *= np.exp(value - top) / total
-        out[g] = chance
+        out[g] = max(chance, 5e-324)  # what can be shown never has probability 0

@@ -58,6 +58,10 @@ class Policy(ABC):
     def queries(self) -> pa.Array | None:
         """The queries it has rankings for, as text; None where it answers every query."""
 
+    def narrowed(self, candidates: Policy) -> Policy:
+        """This policy where it ranks all items, with these candidates in their place."""
+        return self
+
     ranks_all = False  # whether it ranks every item of a query that the run knows, also those it does not name
 
     def rankings(self) -> tuple[pa.Array, pa.Array] | None:

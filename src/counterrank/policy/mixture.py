@@ -32,6 +32,9 @@ class Mixture(Policy):
             raise InputError(f"the share of a mixture is {share}: give a number from 0 to 1")
         self.base, self.share, self.other = base, float(share), Uniform() if other is None else other
 
+    def narrowed(self, candidates: Policy) -> Policy:
+        return Mixture(self.base.narrowed(candidates), self.share, self.other.narrowed(candidates))
+
     @property
     def ranks_all(self) -> bool:  # type: ignore[override]
         return self.base.ranks_all or self.other.ranks_all

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from counterrank.errors import InputError, near
 from counterrank.policy._files import Source, open_source
 from counterrank.policy.base import Policy
@@ -46,14 +48,22 @@ def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
         return source
     if isinstance(source, str) and source == "logging":
         return Logged()
-    if isinstance(source, Mapping):
+    if isinstance(source, Mapping) and not _is_columns(source):
         return _from_dict(source)
-    opened = open_source(source)
+    opened = open_source(pa.table(dict(source)) if isinstance(source, Mapping) else source)
     table = opened.read(_named(opened, columns or {}))
-    if "items" in table.column_names:
-        given = table["probability"] if "probability" in table.column_names else None
-        return Table(table["query"], table["items"], given)
-    return Scores(table["query"], table["item"], table["score"])
+    try:
+        if "items" in table.column_names:
+            given = table["probability"] if "probability" in table.column_names else None
+            return Table(table["query"], table["items"], given)
+        return Scores(table["query"], table["item"], table["score"])
+    except InputError as error:
+        raise InputError(f"{opened.label}: {error}") from None
+
+
+def _is_columns(source: Mapping[Any, Any]) -> bool:
+    """Whether a dict holds the columns of a policy, and not a ranking per query."""
+    return set(source) in ({"query", "items"}, {"query", "items", "probability"}, {"query", "item", "score"})
 
 
 def _named(source: Source, columns: Mapping[str, str]) -> dict[str, str]:

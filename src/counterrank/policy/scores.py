@@ -137,11 +137,11 @@ def _probability(
         q = queries[g]
         if not is_ranking(starts[q], starts[q + 1], shown[q], rankings[g], place, stamp, g):
             continue
-        chance = 1.0
+        chance, possible = 1.0, True
         for k in range(shown[q]):
             at = place[rankings[g, k]]
             if low[at] <= k < high[at]:
                 chance /= high[at] - k
             else:
-                chance = 0.0
-        out[g] = chance
+                possible = False
+        out[g] = max(chance, 5e-324) if possible else 0.0  # what can be shown never has probability 0

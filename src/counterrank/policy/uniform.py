@@ -53,6 +53,9 @@ class Uniform(Policy):
         once = distinct(*both)
         self._pairs = Coded(both[0].texts, both[0].codes[once]), Coded(both[1].texts, both[1].codes[once])
 
+    def narrowed(self, candidates: Policy) -> Policy:
+        return candidates if self.ranks_all else self
+
     @property
     def ranks_all(self) -> bool:  # type: ignore[override]
         return self._pairs is None

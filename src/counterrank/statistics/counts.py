@@ -19,7 +19,7 @@ class Counts:
     """The additive statistics of a log, or of a part of it: `part + part` is the whole.
 
     Impressions are counted with their multiplicity. The reward of an impression is its page-level reward, or the
-    weighted sum of its clicks down to position K.
+    weighted sum of its clicks down to position K; it is counted from `origin`, so that sums of squares lose no digits.
     """
 
     pairs: Pairs
@@ -31,6 +31,7 @@ class Counts:
     rankings: RankingGroups | None
     log_impressions: int  # of the whole log, also of queries that were not asked for
     longest: int  # the longest list, uncut
+    origin: float = 0.0
     whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
 
     @property
@@ -62,7 +63,23 @@ class Counts:
             rankings=rankings,
         )
 
+    def rebased(self, origin: float) -> Counts:
+        """The same counts with rewards counted from another origin."""
+        step = self.origin - origin
+        if step == 0:
+            return self
+        n = self.impressions
+        groups = sum_chunks(self.rankings).shifted(step) if self.rankings is not None else None
+        return replace(
+            self,
+            origin=origin,
+            reward=self.reward + n * step,
+            reward2=self.reward2 + 2 * step * self.reward + n * step**2,
+            rankings=groups,
+        )
+
     def __add__(self, other: Counts) -> Counts:
+        other = other.rebased(self.origin)
         a, b = self.pairs, other.pairs
         query_ids, item_ids = _union(a.query_ids, b.query_ids), _union(a.item_ids, b.item_ids)
         queries = [query_ids.codes(side.query_ids.texts) for side in (a, b)]
@@ -98,6 +115,7 @@ class Counts:
             moved[0] + moved[1] if len(moved) == 2 else None,
             self.log_impressions + other.log_impressions,
             max(self.longest, other.longest),
+            self.origin,
         )
 
 

@@ -50,6 +50,12 @@ class Rankings:
         of = self.queries if queries is None else queries[self.queries]
         return replace(self, rows=rows, clicks=clicks, queries=of)
 
+    def shifted(self, step: float) -> Rankings:
+        """Every reward larger by `step`."""
+        n = self.impressions
+        squares = self.reward2 + 2 * step * self.reward + n * step**2
+        return replace(self, reward=self.reward + n * step, reward2=squares)
+
     def without_propensity(self) -> Rankings:
         """Groups by ranking alone."""
         return replace(self, propensity=None).merged()
