@@ -65,6 +65,9 @@ def evaluate(
     ] = None,
     interval: Annotated[str, typer.Option(help=f"Kind of interval: {', '.join(INTERVALS)}.")] = "normal",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    reward_range: Annotated[
+        str | None, typer.Option(help="LO,HI: between what numbers rewards can lie, for pi's deviation bound.")
+    ] = None,
     per_query: Annotated[
         Path | None, typer.Option(help="Also write values per query: .parquet, .csv or .jsonl.")
     ] = None,
@@ -108,6 +111,7 @@ def evaluate(
             interval=interval,
             confidence=confidence,
             engine=chosen,
+            reward_range=reward_range,
         )
     if per_query is not None:
         write_table(result.per_query, per_query)

@@ -5,8 +5,10 @@ from counterrank.estimate.ip import ItemPosition
 from counterrank.estimate.item import Item
 from counterrank.estimate.list import List, WeightedList
 from counterrank.estimate.pbm import PositionBased
+from counterrank.estimate.pi import Pseudoinverse
 from counterrank.estimate.rctr import RankClickThrough
 from counterrank.estimate.wip import WeightedItemPosition
+from counterrank.estimate.wpi import WeightedPseudoinverse
 
 ESTIMATORS: dict[str, Estimator] = {
     "list": List(),
@@ -16,6 +18,8 @@ ESTIMATORS: dict[str, Estimator] = {
     "pbm": PositionBased(),
     "item": Item(),
     "rctr": RankClickThrough(),
+    "pi": Pseudoinverse(),
+    "wpi": WeightedPseudoinverse(),
 }
 
 __all__ = ["ESTIMATORS", "Estimate", "Estimator", "Evidence", "Linear"]

@@ -39,6 +39,7 @@ class Evidence:
     estimated: bool = True
     same: bool = False
     fitted: list[str] = field(default_factory=list)  # what the fit of the examination curve has to say
+    of_clicks: bool = True  # the reward is the weighted sum of clicks
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
     memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
 
@@ -62,6 +63,16 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Page:
+    """How far target and logging policy are apart for a page-level estimate (swaminathan2017, section 3.2)."""
+
+    sigma2: float  # E[qᵀΓ†q]: the average mismatch
+    rho: float  # the largest |qᵀΓ†1_A|: the worst mismatch
+    rho_bar: float  # the mean over impressions of their query's largest
+    kappa: float  # the logging policy's pair marginals are at least κ times those of uniform rankings
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A policy's value by one estimator. `second_moment` is Σψ², ψ being each impression's influence."""
 
@@ -74,6 +85,7 @@ class Estimate:
     warnings: list[str] = field(default_factory=list)
     mean_weight: float | None = None
     expected_weight: float | None = None  # what the mean weight should be, if the logging policy is the one that logged
+    page: Page | None = None  # what the pseudoinverse estimators add
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,8 @@ class Estimator(Protocol):
     name: ClassVar[str]
     assumption: ClassVar[str]
     needs_clicks: ClassVar[bool]  # it credits single clicks, so a page-level reward is not enough
-    needs_rankings: ClassVar[bool]  # it weighs whole rankings
+    needs_rankings: ClassVar[bool]  # it weighs whole rankings that the target can show
+    needs_pairs: ClassVar[bool]  # it needs two items at two positions: all rankings of the log, and all marginals
     clips: ClassVar[bool]
 
     def estimate(self, evidence: Evidence) -> Estimate | Linear: ...

@@ -22,6 +22,7 @@ class ItemPosition:
     assumption: ClassVar[str] = "a click depends on the item and its position, not on the other items shown"
     needs_clicks: ClassVar[bool] = True
     needs_rankings: ClassVar[bool] = False
+    needs_pairs: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Linear:

@@ -27,6 +27,7 @@ class List:
     assumption: ClassVar[str] = "none on clicks: only impressions of the very rankings that the target shows count"
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = True
+    needs_pairs: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Estimate:
@@ -58,6 +59,7 @@ class WeightedList:
     assumption: ClassVar[str] = "none on clicks; what the log never shows is worth what it shows"
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = True
+    needs_pairs: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Estimate:
@@ -122,12 +124,14 @@ def _weigh(evidence: Evidence) -> ListSums:
     counts = evidence.counts
     size = len(counts.impressions)
     if evidence.same:
-        return _weigh_same(evidence)
+        sums = weigh_alike(evidence, min(1.0, evidence.clip))  # every weight is 1, or the clip where that is below 1
+        sums.clipped = float(counts.total) if evidence.clip < 1 - ROUNDING else 0.0
+        return sums
     if counts.rankings is None:
         raise InputError("the rankings of the log were not counted")
     total = np.zeros((12, size))
     clipped = impossible = 0.0
-    pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over rankings that were shown more than once
+    pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
     singles, logged = np.zeros(size), np.zeros(size)
     for chunk in counts.rankings.chunks():
         h = evidence.target.probability(chunk.queries, chunk.rows)
@@ -141,7 +145,7 @@ def _weigh(evidence: Evidence) -> ListSums:
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
         within = np.maximum(f2 - f**2 / n, 0.0)
-        pooled += within.sum(), (n - 1).sum()
+        pooled += within[h > 0].sum(), (n[h > 0] - 1).sum()
         singles += sum_by(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
         thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
         loose, held = np.where(free, w, 0.0), np.where(free, 0.0, w)
@@ -153,7 +157,7 @@ def _weigh(evidence: Evidence) -> ListSums:
             total[row] += sum_by(chunk.queries, values, size)
     variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
     if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
-        variance = max(variance, _variance(evidence))
+        variance = max(variance, overall_variance(evidence))
     unsupported, warnings = unsupported_rankings(evidence, logged)
     if impossible:
         share = impossible / counts.total
@@ -178,18 +182,17 @@ def _logging(evidence: Evidence, chunk: Rankings) -> Vector:
     return evidence.logging.probability(chunk.queries, chunk.rows)
 
 
-def _weigh_same(evidence: Evidence) -> ListSums:
-    """Every weight is 1, or the clip where that is below 1."""
+def weigh_alike(evidence: Evidence, w: float) -> ListSums:
+    """Every impression has the weight w."""
     counts = evidence.counts
     n, f, f2 = counts.impressions.astype(float), counts.reward, counts.reward2
-    w = min(1.0, evidence.clip)
     zero = np.zeros(len(n))
     held = np.stack([w * f, w * n, w**2 * n, w**2 * f, w**2 * f2])
-    clipped = float(counts.total) if evidence.clip < 1 - ROUNDING else 0.0
-    return ListSums(w * f, w * n, w**2 * n, zero, zero, zero, held, clipped, 0.0, [], zero)
+    return ListSums(w * f, w * n, w**2 * n, zero, zero, zero, held, 0.0, 0.0, [], zero)
 
 
-def _variance(evidence: Evidence) -> float:
+def overall_variance(evidence: Evidence) -> float:
+    """Of all rewards, whatever the query and the ranking."""
     counts = evidence.counts
     mean = counts.reward.sum() / counts.total
     return max(float(counts.reward2.sum() / counts.total - mean**2), 0.0)

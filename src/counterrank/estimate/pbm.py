@@ -21,6 +21,7 @@ class PositionBased:
     assumption: ClassVar[str] = "a click is the examination of the position times the attraction of the item"
     needs_clicks: ClassVar[bool] = True
     needs_rankings: ClassVar[bool] = False
+    needs_pairs: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def examination(self, evidence: Evidence) -> Vector:

@@ -18,6 +18,7 @@ class RankClickThrough:
     assumption: ClassVar[str] = "a click depends on the position alone: every ranking is worth the same"
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = False
+    needs_pairs: ClassVar[bool] = False
     clips: ClassVar[bool] = False
 
     def estimate(self, evidence: Evidence) -> Estimate:

@@ -28,6 +28,7 @@ class WeightedItemPosition:
     assumption: ClassVar[str] = "as ip; and what the log never shows is clicked like what it shows"
     needs_clicks: ClassVar[bool] = True
     needs_rankings: ClassVar[bool] = False
+    needs_pairs: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Linear:

@@ -14,10 +14,10 @@ from counterrank.engine import Coefficients, Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
 from counterrank.evaluate.best import doubt, recommended
-from counterrank.evaluate.options import check_clip, check_confidence, choose_estimators
+from counterrank.evaluate.options import check_clip, check_confidence, check_range, choose_estimators
+from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.question import Question
-from counterrank.evaluate.result import Evaluation, Row
-from counterrank.evaluate.words import warn
+from counterrank.evaluate.result import Evaluation, PageRow, Row
 from counterrank.interval import INTERVALS
 from counterrank.log import read_log
 from counterrank.statistics.counts import Counts
@@ -38,6 +38,7 @@ def evaluate(
     interval: str = "normal",
     confidence: float = 0.95,
     engine: str | Engine = "duckdb",
+    reward_range: str | Sequence[float] | None = None,
 ) -> Evaluation:
     """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
 
@@ -51,6 +52,7 @@ def evaluate(
     """
     log = read_log(log)
     check_confidence(confidence)
+    limits = check_range(reward_range)
     if interval not in INTERVALS:
         raise unknown("interval", interval, INTERVALS)
     question = Question.ask(
@@ -66,8 +68,12 @@ def evaluate(
         question, said = replace(question, clip=check_clip(chosen_clip)), [choice]
     names, notes = choose_estimators(estimators, question.metric)
     chosen = [ESTIMATORS[name] for name in names]
-    run = open_engine(engine).count(log, question.plan(any(e.needs_rankings for e in chosen)))
-    evidence = question.evidence(run, any(e.needs_clicks for e in chosen))
+    pairs = any(e.needs_pairs for e in chosen)
+    run = open_engine(engine).count(log, question.plan(any(e.needs_rankings for e in chosen), pairs))
+    evidence = question.evidence(run, any(e.needs_clicks or e.needs_pairs for e in chosen))
+    if estimators is None and pairs and (reason := too_much(evidence)):
+        names = [name for name in names if not ESTIMATORS[name].needs_pairs]
+        notes.append(reason)
     estimates = _estimates(names, evidence, run)
     counts = evidence.counts
     if best:
@@ -80,7 +86,10 @@ def evaluate(
         positions=evidence.positions,
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
-        rows=[_row(name, e, counts, interval, confidence, warn(name, e, evidence)) for name, e in estimates.items()],
+        rows=[
+            _row(name, e, counts, interval, confidence, *add_deviation(e, name, evidence, limits, confidence))
+            for name, e in estimates.items()
+        ],
         notes=[*said, *log.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
         examination=evidence.examination.tolist() if "pbm" in names else None,
@@ -107,7 +116,9 @@ def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str,
     return {name: done[name] for name in names}
 
 
-def _row(name: str, estimate: Estimate, counts: Counts, kind: str, confidence: float, warnings: list[str]) -> Row:
+def _row(
+    name: str, estimate: Estimate, counts: Counts, kind: str, confidence: float, page: PageRow | None, said: list[str]
+) -> Row:
     n = counts.total
     value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
     if value is None and estimate.value is not None:
@@ -129,7 +140,8 @@ def _row(name: str, estimate: Estimate, counts: Counts, kind: str, confidence: f
         effective_sample_size=size,
         clipped=estimate.clipped,
         unsupported=estimate.unsupported,
-        warnings=warnings,
+        warnings=said,
+        page=page,
     )
 
 

@@ -111,6 +111,19 @@ def check_confidence(confidence: float) -> float:
     return confidence
 
 
+def check_range(given: Any) -> tuple[float, float] | None:
+    """The least and the largest reward, from two numbers or "LO,HI"."""
+    if given is None:
+        return None
+    try:
+        low, high = (float(part) for part in (given.split(",") if isinstance(given, str) else given))
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise InputError(f"--reward-range is {given!r}: expected two numbers, the lower one first, e.g. 0,1")
+    return low, high
+
+
 def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[list[str], list[str]]:
     """The estimators to run, and notes on those that the metric does not allow."""
     names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
@@ -130,6 +143,7 @@ def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[l
     )
     if not left:
         raise InputError(
-            f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, or --metric clicks"
+            f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, pi and wpi, "
+            "or add --metric clicks"
         )
     return left, notes

@@ -76,10 +76,12 @@ class Question:
             check_clip(clip),
         )  # fmt: skip
 
-    def plan(self, rankings: bool) -> Plan:
-        """What the first pass must count; `rankings`: some estimator weighs whole rankings."""
+    def plan(self, rankings: bool, pairs: bool = False) -> Plan:
+        """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pairs`: all of them."""
         wanted: Literal["none", "all"] | WantedRankings = "none"
-        if rankings and not self.same:
+        if pairs:
+            wanted = "all"
+        elif rankings and not self.same:
             listed = self.target.rankings()
             wanted = "all" if listed is None else WantedRankings(*listed)
         policies = [p for p in (self.target, self.logging) if p is not None]
@@ -95,7 +97,7 @@ class Question:
         )
 
     def evidence(self, run: Pass, marginals: bool) -> Evidence:
-        """The counted log with both policies on its pairs; `marginals`: some estimator credits single clicks."""
+        """The counted log with both policies on its pairs; `marginals`: some estimator needs those."""
         counts = self._extended(run.counts)
         positions = self.top or counts.pairs.positions
         check_length(self.weights, positions, "weights")
@@ -130,6 +132,7 @@ class Question:
             shares=self.logging is None,
             estimated=self.logging is None and not by_propensity,
             same=self.same,
+            of_clicks=self.metric == "clicks",
             by_propensity=by_propensity,
         )
 

@@ -14,6 +14,17 @@ from counterrank.log.foreign import counted
 
 
 @dataclass(frozen=True)
+class PageRow:
+    """What `pi` and `wpi` add: how far target and logging policy are apart, and theorem 3's bound on `pi`'s error."""
+
+    sigma2: float
+    rho: float
+    rho_bar: float
+    kappa: float
+    deviation: float | None
+
+
+@dataclass(frozen=True)
 class Row:
     """One estimator's answer."""
 
@@ -28,6 +39,12 @@ class Row:
     clipped: float
     unsupported: float
     warnings: list[str] = field(default_factory=list)
+    page: PageRow | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON: what only `pi` and `wpi` have stands beside the rest."""
+        fields = asdict(self)
+        return fields | (fields.pop("page") or {})
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ class Evaluation:
             "positions": self.positions,
             "metric": self.metric,
             "covered": self.covered,
-            "estimates": [asdict(row) for row in self.rows],
+            "estimates": [row.to_dict() for row in self.rows],
             "examination": self.examination,
             "notes": self.notes,
         }
@@ -69,7 +86,9 @@ class Evaluation:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def to_arrow(self) -> pa.Table:
-        return pa.Table.from_pylist([asdict(row) for row in self.rows])
+        rows = [row.to_dict() for row in self.rows]
+        every = dict.fromkeys(name for row in rows for name in row)
+        return pa.Table.from_pylist([{name: row.get(name) for name in every} for row in rows])
 
     def to_pandas(self) -> Any:
         return _need("pandas") and self.to_arrow().to_pandas()

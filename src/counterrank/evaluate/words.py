@@ -13,7 +13,9 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     """The warnings of one estimate."""
     said = list(estimate.warnings)
     normalised = name in ("wlist", "wip")
-    if estimate.unsupported > 1e-9 and estimate.value is not None:
+    if ESTIMATORS[name].needs_pairs:
+        said.extend(_page(name, estimate, evidence))
+    elif estimate.unsupported > 1e-9 and estimate.value is not None:
         said.append(_lost(name, estimate, evidence, normalised))
     if estimate.clipped > 0:
         said.append(
@@ -24,7 +26,7 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     if size is not None and size < FEW and estimate.value is not None:
         worth = "1 impression's" if size == 1 else f"{size:.3g} impressions'"
         said.append(f"only {worth} worth of evidence: the interval may be far too narrow")
-    elif size is None and estimate.value is not None and ESTIMATORS[name].clips:
+    elif size is None and estimate.value is not None and name != "rctr":
         said.append("no impression carries weight: the log cannot tell")
     said.extend(_misfit(name, estimate, evidence))
     if name == "pbm":
@@ -34,9 +36,23 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     return said
 
 
+def _page(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
+    """What `pi` and `wpi` alone have to say."""
+    said = []
+    if estimate.unsupported > 1e-9 and estimate.value is not None:
+        said.append(
+            f"the log cannot tell {_percent(estimate.unsupported)} of what the target shows from its rankings; it is "
+            f"{'taken to be worth what it can tell' if name == 'wpi' else 'left out'}, so the estimate is biased"
+        )
+    if np.isfinite(evidence.clip):
+        said.append("--clip does not apply: these weights may be negative, and are used as they are")
+    return said
+
+
 def _known(name: str, evidence: Evidence) -> bool:
     """Whether the logging policy behind the weights was given, and not estimated by shares."""
-    return not (evidence.estimated if ESTIMATORS[name].needs_rankings else evidence.shares)
+    by_ranking = ESTIMATORS[name].needs_rankings and not ESTIMATORS[name].needs_pairs
+    return not (evidence.estimated if by_ranking else evidence.shares)
 
 
 def _lost(name: str, estimate: Estimate, evidence: Evidence, normalised: bool) -> str:

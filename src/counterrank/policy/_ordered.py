@@ -39,6 +39,10 @@ class OrderedCandidates(BoundPolicy):
     def arrivals(self, candidates: Codes, rng: np.random.Generator) -> NDArray[np.float64]:
         """A random number per candidate such that their ascending order is a draw from the policy."""
 
+    def possible(self, query: int) -> NDArray[np.bool_]:
+        """(candidates, places) of a query: where each may stand. Every way of filling the places so can be shown."""
+        return np.ones((int(self.sizes[query]), int(self.shown[query])), dtype=bool)
+
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         sizes = self.sizes[queries]
         if (sizes == 0).any():

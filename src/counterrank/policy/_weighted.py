@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.policy._pairs import PairMarginals, of_rankings
 from counterrank.policy.base import BoundPolicy, missing_query
 from counterrank.statistics.hashing import ranking_keys
 from counterrank.statistics.pairs import Pairs
@@ -58,6 +59,18 @@ class WeightedRankings(BoundPolicy):
 
     def support(self) -> tuple[Codes, Codes, NDArray[np.float64]]:
         return self._queries, self._rankings, self._probabilities
+
+    def pair_marginals(self, query: int) -> PairMarginals:
+        mine = slice(self._starts[query], self._starts[query + 1])
+        return PairMarginals(of_rankings(self.pairs, query, self._rankings[mine], self._probabilities[mine]))
+
+    def largest(self, query: int, worth: PairTable) -> float:
+        """The largest |Σₖ worth(aₖ, k)| of a query's rankings, `worth` being of its items and positions."""
+        mine = self._rankings[self._starts[query] : self._starts[query + 1], : worth.shape[1]]
+        if len(mine) == 0:
+            return float("nan")
+        local = np.where(mine >= 0, mine - self.pairs.starts[query], 0)
+        return float(np.abs(np.where(mine >= 0, worth[local, np.arange(mine.shape[1])], 0.0).sum(axis=1)).max())
 
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         first, stop = self._range(queries)

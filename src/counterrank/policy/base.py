@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids, as_text
+from counterrank.policy._pairs import PairMarginals, cells, draws_for, of_rankings, places
 from counterrank.statistics.pairs import Pairs, Table
 
 Id = str | int
@@ -41,6 +42,13 @@ class BoundPolicy(ABC):
     def support(self) -> tuple[Codes, Codes, NDArray[np.float64]] | None:
         """All its rankings, where they can be listed: queries (G,), rankings (G, K) and probabilities (G,)."""
         return None
+
+    def pair_marginals(self, query: int) -> PairMarginals:
+        """The chances of two items at two positions. By drawing rankings, where a kind of policy knows no better."""
+        count = draws_for(int(self.pairs.sizes[query]) * places(self.pairs, query))
+        drawn = self.sample(np.full(count, query), np.random.default_rng((query, count)))
+        matrix = of_rankings(self.pairs, query, drawn, np.full(count, 1 / count))
+        return PairMarginals(matrix, ((1.0, cells(self.pairs, query, drawn)),))
 
     def best(self, queries: Codes) -> Codes:
         """(G, K): the most likely ranking of each query, as rows of `pairs`, -1 beyond the ranking's end."""

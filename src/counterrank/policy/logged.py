@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.policy._pairs import PairMarginals
 from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import BoundPolicy, Policy
 from counterrank.statistics.pairs import Pairs
@@ -75,6 +76,9 @@ class LoggedShares(BoundPolicy):
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         return self._rankings().probability(queries, rankings)
+
+    def pair_marginals(self, query: int) -> PairMarginals:
+        return self._rankings().pair_marginals(query)
 
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         return self._rankings().sample(queries, rng)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.policy._pairs import PairMarginals
 from counterrank.policy.base import BoundPolicy, Policy, missing_query
 from counterrank.policy.uniform import Uniform
 from counterrank.statistics.pairs import Pairs
@@ -77,6 +78,14 @@ class BoundMixture(BoundPolicy):
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         base, other = (part.probability(queries, rankings) for part in (self.base, self.other))
         return np.asarray(((1 - self.share) * base + self.share * other) * self._has[queries])
+
+    def pair_marginals(self, query: int) -> PairMarginals:
+        has = float(self._has[query])
+        parts = [(has * (1 - self.share), self.base), (has * self.share, self.other)]
+        found = [(weight, part.pair_marginals(query)) for weight, part in parts if weight > 0]
+        drawn = tuple((weight * share, cells) for weight, of in found for share, cells in of.drawn)
+        blank = 0.0 * self.base.pair_marginals(query).matrix if not found else np.zeros(())
+        return PairMarginals(sum((weight * of.matrix for weight, of in found), blank), drawn)
 
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         self._check(queries)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
-from counterrank.policy import _race
+from counterrank.policy import _race, _sets
 from counterrank.policy._ordered import OrderedCandidates
+from counterrank.policy._pairs import PairMarginals, spread
 from counterrank.policy.base import Id, Policy
 from counterrank.policy.scores import Scores
 from counterrank.statistics.pairs import Pairs
@@ -78,6 +79,15 @@ class BoundPlackettLuce(OrderedCandidates):
         out = np.zeros(len(queries))
         _race.probability(self.starts, self.shown, self.place, self._logs, queries, rankings, out)
         return out
+
+    def pair_marginals(self, query: int) -> PairMarginals:
+        """Exact by recursion over sets where these are few enough (`_sets.py`), else drawn."""
+        mine = slice(self.starts[query], self.starts[query + 1])
+        shown = int(self.shown[query])
+        if not _sets.feasible(int(self.sizes[query]), shown):
+            return super().pair_marginals(query)
+        small = _sets.pair_marginals(self._logs[mine], shown)
+        return PairMarginals(spread(self.pairs, query, self.rows[mine], small))
 
     def arrivals(self, candidates: Codes, rng: np.random.Generator) -> NDArray[np.float64]:
         waits = np.maximum(rng.standard_exponential(len(candidates)), np.finfo(np.float64).tiny)

@@ -15,6 +15,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._coded import Coded, locate, reject_repeats
 from counterrank.policy._ordered import OrderedCandidates, is_ranking
+from counterrank.policy._pairs import PairMarginals, spread
 from counterrank.policy.base import Id, Policy
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
@@ -123,6 +124,33 @@ class BoundScores(OrderedCandidates):
         out = np.zeros(len(queries))
         _probability(self.starts, self.shown, self.place, self._low, self._high, queries, rankings, out)
         return out
+
+    def possible(self, query: int) -> NDArray[np.bool_]:
+        mine, place = slice(self.starts[query], self.starts[query + 1]), np.arange(self.shown[query])
+        return np.asarray((self._low[mine, None] <= place) & (place < self._high[mine, None]))
+
+    def pair_marginals(self, query: int) -> PairMarginals:
+        """Items of different blocks stand independently; of one block of B, each two at two of its places alike."""
+        mine = slice(self.starts[query], self.starts[query + 1])
+        low, high, shown = self._low[mine], self._high[mine], int(self.shown[query])
+        place = np.arange(shown)
+        alone = ((low[:, None] <= place) & (place < high[:, None])) / (high - low)[:, None]
+        size = high - low
+        together = np.where(low[:, None] == low, size / np.maximum(size - 1, 1), 1.0)
+        both = np.einsum("aj,bk,ab->ajbk", alone, alone, together)
+        both[:, place, :, place] = 0.0
+        each = np.arange(len(size))
+        both[each, :, each, :] = 0.0
+        small = both.reshape(len(size) * shown, -1)
+        small[np.diag_indices_from(small)] = alone.ravel()
+        return PairMarginals(spread(self.pairs, query, self.rows[mine], small))
+
+    @property
+    def all_tied(self) -> NDArray[np.bool_]:
+        """(Q,) whether the policy is uniform over the rankings of the query's candidates."""
+        out = self.sizes > 0
+        out[out] = self._high[self.starts[:-1][out]] == self.sizes[out]
+        return np.asarray(out)
 
     def arrivals(self, candidates: Codes, rng: np.random.Generator) -> NDArray[np.float64]:
         return self._low[candidates] + rng.random(len(candidates))

@@ -56,6 +56,18 @@ class Rankings:
         squares = self.reward2 + 2 * step * self.reward + n * step**2
         return replace(self, reward=self.reward + n * step, reward2=squares)
 
+    def taken(self, groups: Codes) -> Rankings:
+        """Some of the groups."""
+        return Rankings(
+            self.queries[groups],
+            self.rows[groups],
+            self.impressions[groups],
+            self.reward[groups],
+            self.reward2[groups],
+            self.propensity[groups] if self.propensity is not None else None,
+            self.clicks[groups] if self.clicks is not None else None,
+        )
+
     def without_propensity(self) -> Rankings:
         """Groups by ranking alone."""
         return replace(self, propensity=None).merged()

@@ -1,0 +1,130 @@
+"""What `pi` and `wpi` sum over groups of rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.errors import InputError
+from counterrank.estimate import _known
+from counterrank.estimate._gamma import LogGamma
+from counterrank.estimate._pinv import ILL
+from counterrank.estimate.base import Evidence, Page, Vector
+from counterrank.estimate.list import ListSums, overall_variance, weigh_alike
+from counterrank.statistics.pairs import sum_by
+
+NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
+
+
+@dataclass(frozen=True)
+class PageSums:
+    """Sums of weighted rewards. `drawn`: variance of V from rankings drawn to know the logging policy."""
+
+    sums: ListSums
+    page: Page
+    drawn: float = 0.0
+
+
+def weigh(evidence: Evidence) -> PageSums:
+    """The sums of this evidence; `pi` and `wpi` share them."""
+    found = evidence.memo.get("pi")
+    if not isinstance(found, PageSums):
+        if evidence.counts.rankings is None:
+            raise InputError("the rankings of the log were not counted")
+        found = evidence.memo["pi"] = _from_shares(evidence) if evidence.shares else _from_policy(evidence)
+    return found
+
+
+def _from_shares(evidence: Evidence) -> PageSums:
+    """Γ̂ from the log: the estimate is the least-squares regression of rewards on 1_A, read off at q.
+
+    An impression's influence is w·(f − 1ᵀφ̂) + qᵀφ̂ − V. Squared residuals are divided by 1 − leverage (HC2); of an
+    impression that the regression fits whatever its reward, the pooled variance stands in.
+    """
+    counts = evidence.counts
+    size = len(counts.impressions)
+    gamma = LogGamma(counts, evidence.shown_by_target)
+    total, largest, pooled = np.zeros((6, size)), np.zeros(size), np.zeros(2)
+    for part in gamma.weighed():
+        groups, w = part.groups, np.where(np.abs(part.weight) > NONE, part.weight, 0.0)
+        n, f, f2, y = groups.impressions, groups.reward, groups.reward2, part.expected
+        rest = np.maximum(f2 - 2 * y * f + n * y**2, 0.0)
+        free = 1 - part.leverage
+        alone = free < NONE
+        thin = w**2 * rest * np.divide(part.leverage, free, out=np.zeros(len(n)), where=~alone)
+        pooled += rest[w != 0].sum(), (n * free)[(w != 0) & ~alone].sum()
+        np.maximum.at(largest, groups.queries, np.abs(w))
+        sums = w * f, w * n, w**2 * n, np.where(alone, 0.0, w**2 * rest), thin, np.where(alone, w**2 * n, 0.0)
+        for row, values in enumerate(sums):
+            total[row] += sum_by(groups.queries, values, size)
+    if evidence.same:
+        return _same(evidence, gamma.kappa)
+    variance = pooled[0] / pooled[1] if pooled[1] > NONE else overall_variance(evidence)
+    credit, mass, mass2, within, thin, lonely = total
+    unsupported, said = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
+    summed = ListSums(
+        credit, mass, mass2, credit, mass, within, np.zeros((5, size)), 0.0, unsupported, said, thin + lonely * variance
+    )
+    return PageSums(summed, _page(evidence, gamma.sigma2, largest, gamma.kappa))
+
+
+def _from_policy(evidence: Evidence) -> PageSums:
+    """Γ of a given logging policy: weights are known, and an impression's influence is w·f − V."""
+    counts, target = evidence.counts, evidence.shown_by_target
+    size = len(counts.impressions)
+    known = _known.solve(evidence, target)
+    if evidence.same:
+        return _same(evidence, known.kappa)
+    held, logged, impossible = np.zeros((5, size)), np.zeros(size), 0.0
+    assert counts.rankings is not None  # noqa: S101 - `weigh` looked
+    for chunk in counts.rankings.chunks():
+        inside = chunk.rows >= 0
+        w = np.where(inside, known.u[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1)
+        w = np.where(np.abs(w) > NONE, w, 0.0)
+        n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
+        np.maximum.at(logged, chunk.queries, np.abs(w))
+        impossible += float(n[evidence.logging.probability(chunk.queries, chunk.rows) <= 0].sum())
+        for row, values in enumerate((w * f, w * n, w**2 * n, w**2 * f, w**2 * f2)):
+            held[row] += sum_by(chunk.queries, values, size)
+    norm = sum_by(counts.pairs.queries, (target**2).sum(axis=1), size)
+    unsupported, said = _support(evidence, known.lost, norm, known.condition)
+    share = counts.impressions / counts.total
+    drawn = float((share**2 * known.drawn).sum())
+    if drawn:
+        said.append(
+            f"chances of two items at once were drawn, not summed: they add a standard error of {drawn**0.5:.2g}, "
+            "which the interval holds"
+        )
+    if impossible:
+        said.append(
+            f"{impossible / counts.total:.1%} of the impressions show a ranking that the given logging policy never "
+            "shows: the estimate may be far off"
+        )
+    zero = np.zeros(size)
+    sums = ListSums(held[0], held[1], held[2], zero, zero, zero, held, 0.0, unsupported, said, zero)
+    largest = np.where(np.isnan(known.largest), logged, known.largest)
+    return PageSums(sums, _page(evidence, known.sigma2, largest, known.kappa), drawn)
+
+
+def _same(evidence: Evidence, kappa: Vector) -> PageSums:
+    """The logging policy judges itself: every weight is 1 (swaminathan2017, appendix C)."""
+    return PageSums(weigh_alike(evidence, 1.0), Page(1.0, 1.0, 1.0, float(kappa.min())))
+
+
+def _page(evidence: Evidence, sigma2: Vector, largest: Vector, kappa: Vector) -> Page:
+    return Page(evidence.mean(sigma2), float(largest.max()), evidence.mean(largest), float(kappa.min()))
+
+
+def _support(evidence: Evidence, lost: Vector, norm: Vector, condition: Vector) -> tuple[float, list[str]]:
+    """The share of q outside Γ's range, averaged over impressions, and which query's Γ is all but singular."""
+    share = np.divide(lost, norm, out=np.zeros_like(lost), where=norm > 0)
+    unsupported = evidence.mean(np.where(share > NONE, np.minimum(share, 1.0), 0.0))
+    worst = int(np.argmax(condition))
+    if condition[worst] < ILL:
+        return unsupported, []
+    name = evidence.counts.pairs.query_ids.texts[worst].as_py()
+    return unsupported, [
+        f"some rankings are so rare that the answer hangs on them, most of all for query {name!r} (condition number "
+        f"{condition[worst]:.1g}): errors may be far larger than the interval says"
+    ]

@@ -1,0 +1,59 @@
+"""What the pseudoinverse estimators add to an evaluation: how hard the question is, and a bound on the error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.estimate import Estimate, Evidence
+from counterrank.evaluate.result import PageRow
+from counterrank.evaluate.words import warn
+from counterrank.interval import deviation
+
+WORK = 3e11  # multiplications, about five minutes: what nobody asked for by name may not take longer
+
+
+def too_much(evidence: Evidence) -> str | None:
+    """Why `pi` and `wpi` are left out unless they are named."""
+    counts = evidence.counts
+    sizes = (counts.pairs.sizes * counts.pairs.lengths).astype(float)
+    if evidence.shares:  # only what the log shows
+        sizes = np.bincount(counts.pairs.queries, (counts.shown > 0).sum(axis=1), len(sizes))
+    work = float((sizes**3).sum())
+    if work <= WORK:
+        return None
+    return (
+        f"pi, wpi left out: their matrices of up to {int(sizes.max()):,} item positions a query would take long; "
+        "name them with --estimator, or cut with --top"
+    )
+
+
+def add_deviation(
+    estimate: Estimate, name: str, evidence: Evidence, limits: tuple[float, float] | None, confidence: float
+) -> tuple[PageRow | None, list[str]]:
+    """The fields that `pi` adds, and all warnings of an estimate."""
+    said = warn(name, estimate, evidence)
+    page = estimate.page
+    if page is None:
+        return None, said
+    bound, why = None, []
+    if name == "pi":
+        bound, why = _bound(estimate, evidence, limits, confidence)
+    return PageRow(page.sigma2, page.rho, page.rho_bar, page.kappa, bound), said + why
+
+
+def _bound(
+    estimate: Estimate, evidence: Evidence, limits: tuple[float, float] | None, confidence: float
+) -> tuple[float | None, list[str]]:
+    page, counts = estimate.page, evidence.counts
+    assert page is not None  # noqa: S101 - the caller looked
+    if estimate.unsupported > 0:
+        return None, []  # the bound is for a target that the logging policy supports
+    if limits is None and not evidence.of_clicks:
+        return None, ["no deviation bound: say with --reward-range between what numbers rewards can lie"]
+    low, high = limits if limits is not None else (0.0, float(evidence.weights.sum()))
+    mean = float(counts.reward.sum() / counts.total)
+    if not low <= mean <= high:
+        return None, [f"no deviation bound: the mean reward {mean:.4g} is outside the range {low:g} to {high:g}"]
+    said = ["the deviation bound takes the log's shares for the logging policy's own"] if evidence.shares else []
+    largest = max(abs(low), abs(high))
+    return deviation(page.sigma2, page.rho, counts.total, confidence, largest), said
