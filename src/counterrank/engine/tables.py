@@ -110,7 +110,7 @@ class GroupTable:
     def _allocate(self, size: int) -> None:
         self.slots = np.zeros(2 * 2 * size, dtype=np.int64)
         self.query = np.zeros(size, dtype=np.int64)
-        self.rows = np.full((size, self.positions), -1, dtype=np.int32)
+        self.rows = np.zeros((size, self.positions), dtype=np.int32)  # a new group fills its own
         self.sums = np.zeros((size, 3))
         self.propensity = np.zeros(size)
         self.clicks = np.zeros((size if self.with_clicks else 0, self.positions), dtype=np.int64)
@@ -119,11 +119,12 @@ class GroupTable:
         return [self.query, self.rows, self.sums, self.propensity, self.clicks]
 
     def grow(self, used: int) -> bool:
-        """Double the room; False where the limit is reached and the groups must go elsewhere."""
-        if len(self.query) * 2 > self.room:
+        """More room, up to four times; False where the limit is reached and the groups must go elsewhere."""
+        size = len(self.query)
+        if size * 2 > self.room:
             return False
         slots, old = self.slots, self._columns()
-        self._allocate(len(self.query) * 2)
+        self._allocate(size * 4 if size * 4 <= self.room else size * 2)
         kernels.rehash(slots, self.slots, 2)
         for new, was in zip(self._columns(), old, strict=True):
             new[:used] = was[:used]

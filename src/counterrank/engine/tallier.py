@@ -84,7 +84,7 @@ class Tallier:
         table = self.groups
         groups = Rankings(
             table.query[:used],
-            table.rows[:used, :positions].astype(np.int64),
+            table.rows[:used, :positions].astype(np.int64, copy=False),
             table.sums[:used, 0],
             table.sums[:used, 1],
             table.sums[:used, 2],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -15,28 +14,21 @@ from counterrank.estimate._pinv import pseudoinverse, swept
 from counterrank.estimate.base import Vector
 from counterrank.ids import Codes
 from counterrank.statistics.counts import Counts
-from counterrank.statistics.pairs import Table
+from counterrank.statistics.pairs import Table, sum_by
 from counterrank.statistics.rankings import Rankings
 
+NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 BLOCK = 32 << 20  # entries of the matrices held at a time: 256 MB
 THREADS = 2
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """Groups of rankings with their weight, the reward that the regression expects, and their leverage."""
-
-    groups: Rankings
-    weight: Vector  # (G,) qᵀΓ̂†1_A
-    expected: Vector  # (G,) 1_Aᵀφ̂
-    leverage: Vector  # (G,) of one impression: 1_AᵀΓ̂†1_A / n
 
 
 class LogGamma:
     """Γ̂ of every query on the (item, position) coordinates that the log shows.
 
-    After `weighed` has run through, `sigma2`, `lost`, `kappa` and `condition` hold one number per query: q̂ᵀΓ̂†q,
-    ‖(I − Γ̂Γ̂†)q‖², the largest κ with Γ̂ ≥ κ times uniform's pair marginals, and Γ̂'s condition number (0: harmless).
+    One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
+    marginals, `condition` Γ̂'s condition number (0: harmless). And `sums` over its rankings, of n impressions, with
+    rewards F, weight w, an impression's leverage h and squared residuals e:
+    wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|.
     """
 
     def __init__(self, counts: Counts, target: Table) -> None:
@@ -49,15 +41,13 @@ class LogGamma:
         self.dims: Codes = np.diff(at)
         self.coordinate = np.where(active, upto[1:].reshape(active.shape) - 1 - at[pairs.queries][:, None], -1)
         self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
+        self.sums = np.zeros((size, 9))
+        self._n = counts.impressions.astype(np.float64)
         whole = np.einsum("pk,pk->p", target, target)
         outside = np.where(active, 0.0, target)
-        self.norm = np.bincount(pairs.queries, whole, size)
-        self._outside = np.bincount(pairs.queries, np.einsum("pk,pk->p", outside, outside), size)
-
-    @property
-    def work(self) -> float:
-        """Multiplications, about."""
-        return float((self.dims.astype(float) ** 3).sum())
+        self.norm = sum_by(pairs.queries, whole, size)
+        self._outside = sum_by(pairs.queries, np.einsum("pk,pk->p", outside, outside), size)
+        self._run()
 
     def blocks(self) -> list[tuple[int, int]]:
         """Ranges of queries whose matrices fit into memory together."""
@@ -65,22 +55,47 @@ class LogGamma:
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
 
-    def weighed(self) -> Iterator[Weighed]:
+    def _run(self) -> None:
         blocks = self.blocks()
         for first, last in blocks:
-            sizes = self.dims[first:last] ** 2
-            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            offsets = np.concatenate([[0], np.cumsum(self.dims[first:last] ** 2)])
             gamma = np.zeros(int(offsets[-1]))
-            theta = np.zeros(self.target.shape)
-            for chunk in self._chunks(first, last, len(blocks)):
-                _add(chunk.queries, chunk.rows, chunk.impressions, chunk.reward, self.coordinate, self.dims, offsets,
-                     first, gamma, theta)  # fmt: skip
-            u, phi = np.zeros(self.target.shape), np.zeros(self.target.shape)
-            self._solve(first, last, offsets, gamma, theta, u, phi)
-            for chunk in self._chunks(first, last, len(blocks)):
-                out = np.zeros((3, len(chunk)))
-                _weigh(chunk.queries, chunk.rows, self.coordinate, self.dims, offsets, first, gamma, u, phi, out)
-                yield Weighed(chunk, out[0], out[1], out[2] / self.counts.impressions[chunk.queries])
+            theta, u, phi = (np.zeros(self.target.shape) for _ in range(3))
+            spans, places = self._spans(first, last), (self.coordinate, self.dims)
+            with ThreadPoolExecutor(THREADS) as pool:  # each thread has queries of its own
+                for c in self._chunks(first, last, len(blocks)):
+                    adding: list[Any] = [
+                        c.queries,
+                        c.rows,
+                        c.impressions,
+                        c.reward,
+                        *places,
+                        offsets,
+                        first,
+                        gamma,
+                        theta,
+                    ]
+                    _wait(pool.submit(_add, *span, *adding) for span in spans)
+                self._solve(pool, spans, first, last, offsets, gamma, theta, u, phi)
+                for c in self._chunks(first, last, len(blocks)):
+                    weighing: list[Any] = [
+                        c.queries,
+                        c.rows,
+                        c.impressions,
+                        c.reward,
+                        c.reward2,
+                        *places,
+                        offsets,
+                        first,
+                        gamma,
+                    ]
+                    weighing += [u, phi, self._n, self.sums]
+                    _wait(pool.submit(_weigh, *span, *weighing) for span in spans)
+
+    def _spans(self, first: int, last: int) -> list[tuple[int, int]]:
+        cost = np.cumsum(self.dims[first:last].astype(float) ** 3)
+        edges = first + np.searchsorted(cost, cost[-1] * np.arange(1, THREADS) / THREADS)
+        return list(pairwise([first, *edges.tolist(), last]))
 
     def _chunks(self, first: int, last: int, blocks: int) -> Iterator[Rankings]:
         assert self.counts.rankings is not None  # noqa: S101 - the plan asked for them
@@ -90,18 +105,18 @@ class LogGamma:
             elif (inside := (chunk.queries >= first) & (chunk.queries < last)).any():
                 yield chunk.taken(np.flatnonzero(inside))
 
-    def _solve(self, first: int, last: int, offsets: Codes, gamma: Vector, theta: Table, u: Table, phi: Table) -> None:
-        pairs, n = self.counts.pairs, self.counts.impressions.astype(np.float64)
+    def _solve(
+        self, pool: ThreadPoolExecutor, spans: list[tuple[int, int]], first: int, last: int, offsets: Codes,
+        gamma: Vector, theta: Table, u: Table, phi: Table,
+    ) -> None:  # fmt: skip
+        pairs, n = self.counts.pairs, self._n
         doubt = np.zeros(last, dtype=bool)
-        cost = np.cumsum(self.dims[first:last].astype(float) ** 3)
-        middle = first + int(np.searchsorted(cost, cost[-1] / 2))
 
         def work(span: tuple[int, int]) -> None:
             _solve(*span, first, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
                    gamma, theta, u, phi, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
 
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(work, [(first, middle), (middle, last)]))
+        list(pool.map(work, spans))
         for q in np.flatnonzero(doubt):
             size = int(self.dims[q])
             original = gamma[offsets[q - first] : offsets[q - first + 1]].reshape(size, size).copy()
@@ -112,41 +127,67 @@ class LogGamma:
         self.lost[first:last] += self._outside[first:last]
 
 
+def _wait(jobs: Iterable[Future[None]]) -> None:
+    for job in list(jobs):
+        job.result()
+
+
 @njit(cache=True, nogil=True)
 def _add(
-    queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any, offsets: Any, first: Any,
-    gamma: Any, theta: Any,
+    low: Any, high: Any, queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any,
+    offsets: Any, first: Any, gamma: Any, theta: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
+        if q < low or q >= high:
+            continue
         while length < rows.shape[1] and rows[g, length] >= 0:
             at[length] = coordinate[rows[g, length], length]
             theta[rows[g, length], length] += reward[g]
             length += 1
         base, size = offsets[q - first], dims[q]
         for j in range(length):
-            for k in range(length):
-                gamma[base + at[j] * size + at[k]] += impressions[g]
+            for k in range(j + 1):  # the lower triangle
+                gamma[base + max(at[j], at[k]) * size + min(at[j], at[k])] += impressions[g]
 
 
 @njit(cache=True, nogil=True)
 def _weigh(
-    queries: Any, rows: Any, coordinate: Any, dims: Any, offsets: Any, first: Any, gamma: Any, u: Any, phi: Any,
-    out: Any,
+    low: Any, high: Any, queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, coordinate: Any,
+    dims: Any, offsets: Any, first: Any, gamma: Any, u: Any, phi: Any, total: Any, out: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
+        if q < low or q >= high:
+            continue
+        w = expected = leverage = 0.0
         while length < rows.shape[1] and rows[g, length] >= 0:
             at[length] = coordinate[rows[g, length], length]
-            out[0, g] += u[rows[g, length], length]
-            out[1, g] += phi[rows[g, length], length]
+            w += u[rows[g, length], length]
+            expected += phi[rows[g, length], length]
             length += 1
+        if abs(w) <= NONE:
+            continue
         base, size = offsets[q - first], dims[q]
         for j in range(length):
-            for k in range(length):
-                out[2, g] += gamma[base + at[j] * size + at[k]]
+            leverage += gamma[base + at[j] * (size + 1)]
+            for k in range(j):
+                leverage += 2 * gamma[base + at[j] * size + at[k]]
+        n, f, free = impressions[g], reward[g], 1 - leverage / total[q]
+        out[q, 0] += w * f
+        out[q, 1] += w * n
+        out[q, 2] += w * w * n
+        out[q, 8] = max(out[q, 8], abs(w))
+        if free < NONE:
+            out[q, 7] += w * w * n
+            continue
+        squares = max(reward2[g] - 2 * expected * f + n * expected**2, 0.0)
+        out[q, 3] += w * w * squares
+        out[q, 4] += w * w * squares * (1 - free) / free
+        out[q, 5] += n * free
+        out[q, 6] += squares
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +198,10 @@ def _solve(
     for q in range(low, high):
         size = dims[q]
         matrix = gamma[offsets[q - first] : offsets[q - first + 1]].reshape((size, size))
-        matrix /= n[q]
+        for i in range(size):
+            for j in range(i + 1):
+                matrix[i, j] /= n[q]
+                matrix[j, i] = matrix[i, j]
         items = starts[q + 1] - starts[q]
         kappa[q] = least_ratio(matrix, items, lengths[q]) if size == items * lengths[q] else 0.0
         original = matrix.copy()

@@ -81,9 +81,9 @@ def _matrix_query(logging: BoundPolicy, q: int, shown: Table, credit: Table) -> 
         inside = cells >= 0
         product = np.where(inside, u[cells], 0.0).sum(axis=1) * np.where(inside, phi[cells], 0.0).sum(axis=1)
         variance += share**2 * float(product.var()) / len(cells)
-    u = u.reshape(shown.shape)
-    largest = largest_weight(logging, q, u)
-    return u, (float((u * shown).sum()), float((left**2).sum()), largest, kappa, condition, variance)
+    table = u.reshape(shown.shape)
+    largest = largest_weight(logging, q, table)
+    return table, (float((table * shown).sum()), float((left**2).sum()), largest, kappa, condition, variance)
 
 
 def _credit(evidence: Evidence) -> Table:

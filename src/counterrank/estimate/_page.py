@@ -8,13 +8,11 @@ import numpy as np
 
 from counterrank.errors import InputError
 from counterrank.estimate import _known
-from counterrank.estimate._gamma import LogGamma
+from counterrank.estimate._gamma import NONE, LogGamma
 from counterrank.estimate._pinv import ILL
 from counterrank.estimate.base import Evidence, Page, Vector
 from counterrank.estimate.list import ListSums, overall_variance, weigh_alike
 from counterrank.statistics.pairs import sum_by
-
-NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 
 
 @dataclass(frozen=True)
@@ -45,26 +43,14 @@ def _from_shares(evidence: Evidence) -> PageSums:
     counts = evidence.counts
     size = len(counts.impressions)
     gamma = LogGamma(counts, evidence.shown_by_target)
-    total, largest, pooled = np.zeros((6, size)), np.zeros(size), np.zeros(2)
-    for part in gamma.weighed():
-        groups, w = part.groups, np.where(np.abs(part.weight) > NONE, part.weight, 0.0)
-        n, f, f2, y = groups.impressions, groups.reward, groups.reward2, part.expected
-        rest = np.maximum(f2 - 2 * y * f + n * y**2, 0.0)
-        free = 1 - part.leverage
-        alone = free < NONE
-        thin = w**2 * rest * np.divide(part.leverage, free, out=np.zeros(len(n)), where=~alone)
-        pooled += rest[w != 0].sum(), (n * free)[(w != 0) & ~alone].sum()
-        np.maximum.at(largest, groups.queries, np.abs(w))
-        sums = w * f, w * n, w**2 * n, np.where(alone, 0.0, w**2 * rest), thin, np.where(alone, w**2 * n, 0.0)
-        for row, values in enumerate(sums):
-            total[row] += sum_by(groups.queries, values, size)
     if evidence.same:
         return _same(evidence, gamma.kappa)
-    variance = pooled[0] / pooled[1] if pooled[1] > NONE else overall_variance(evidence)
-    credit, mass, mass2, within, thin, lonely = total
+    credit, mass, mass2, within, thin, freedom, squares, alone, largest = gamma.sums.T
+    spare = float(freedom.sum())
+    variance = float(squares.sum()) / spare if spare > NONE else overall_variance(evidence)
     unsupported, said = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
     summed = ListSums(
-        credit, mass, mass2, credit, mass, within, np.zeros((5, size)), 0.0, unsupported, said, thin + lonely * variance
+        credit, mass, mass2, credit, mass, within, np.zeros((5, size)), 0.0, unsupported, said, thin + alone * variance
     )
     return PageSums(summed, _page(evidence, gamma.sigma2, largest, gamma.kappa))
 

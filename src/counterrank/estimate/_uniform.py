@@ -9,22 +9,23 @@ C_j = Σ_a q(a, j) and R_a = Σ_j q(a, j), proposition 4 of swaminathan2017 read
 
 from __future__ import annotations
 
+import numpy as np
+
 from counterrank.statistics.pairs import Table
 
 
 def solved(q: Table) -> Table:
     """Γ†q on the m candidates and L positions of q, (m, L).
 
-    >>> import numpy as np
     >>> solved(np.array([[1.0], [0.0], [0.0], [0.0]])).ravel().tolist()  # one position: 1 / (1/m)
     [4.0, 0.0, 0.0, 0.0]
     """
     m, length = q.shape
     total, at, of = q.sum(), q.sum(axis=0), q.sum(axis=1)[:, None]
     if length == m:
-        return total / m + (m - 1) * q - (m - 1) / m * (at + of)
+        return np.asarray(total / m + (m - 1) * q - (m - 1) / m * (at + of))
     first = 1 / length**2 - (m - 1) / (m * (m - length))
-    return first * total + (m - 1) * q - (m - 1) / m * at + (m - 1) / (m - length) * of
+    return np.asarray(first * total + (m - 1) * q - (m - 1) / m * at + (m - 1) / (m - length) * of)
 
 
 def times(u: Table) -> Table:
@@ -32,4 +33,4 @@ def times(u: Table) -> Table:
     m = len(u)
     if m == 1:
         return u.copy()
-    return u / m + (u.sum() - u.sum(axis=0) - u.sum(axis=1)[:, None] + u) / (m * (m - 1))
+    return np.asarray(u / m + (u.sum() - u.sum(axis=0) - u.sum(axis=1)[:, None] + u) / (m * (m - 1)))

@@ -35,9 +35,7 @@ def add_deviation(
     page = estimate.page
     if page is None:
         return None, said
-    bound, why = None, []
-    if name == "pi":
-        bound, why = _bound(estimate, evidence, limits, confidence)
+    bound, why = _bound(estimate, evidence, limits, confidence) if name == "pi" else (None, list[str]())
     return PageRow(page.sigma2, page.rho, page.rho_bar, page.kappa, bound), said + why
 
 

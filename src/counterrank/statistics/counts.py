@@ -53,6 +53,8 @@ class Counts:
             old.lengths,
             old.positions,
         )
+        if len(pairs) == len(old):
+            return self
         rows = pairs.find(old.queries, old.items)
         rankings = self.rankings.moved(rows) if self.rankings is not None else None
         return replace(

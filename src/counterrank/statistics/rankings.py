@@ -41,7 +41,7 @@ class Rankings:
 
     def moved(self, pair_rows: Codes, queries: Codes | None = None, positions: int | None = None) -> Rankings:
         """The same groups where pair p is now row pair_rows[p], and query q is now queries[q]."""
-        rows = np.where(self.rows >= 0, pair_rows[self.rows], -1)
+        rows = np.append(pair_rows, -1)[self.rows]  # -1, beyond the end, finds the last
         clicks = self.clicks
         if positions is not None and positions > rows.shape[1]:
             wider = (0, 0), (0, positions - rows.shape[1])
