@@ -94,5 +94,5 @@ def _credit(evidence: Evidence) -> Table:
     for chunk in counts.rankings.chunks():
         group, position = np.nonzero(chunk.rows >= 0)
         at = chunk.rows[group, position] * counts.shown.shape[1] + position
-        out += np.bincount(at, chunk.reward[group], out.size)
+        out += np.bincount(at, (chunk.reward + counts.origin * chunk.impressions)[group], out.size)
     return np.asarray(out.reshape(counts.shown.shape) / counts.impressions[counts.pairs.queries][:, None])

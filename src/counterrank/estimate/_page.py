@@ -11,7 +11,7 @@ from counterrank.estimate import _known
 from counterrank.estimate._gamma import NONE, LogGamma
 from counterrank.estimate._pinv import ILL
 from counterrank.estimate.base import Evidence, Page, Vector
-from counterrank.estimate.list import ListSums, overall_variance, weigh_alike
+from counterrank.estimate.list import FEW, ListSums, overall_variance, weigh_alike
 from counterrank.statistics.pairs import sum_by
 
 
@@ -47,7 +47,9 @@ def _from_shares(evidence: Evidence) -> PageSums:
         return _same(evidence, gamma.kappa)
     credit, mass, mass2, within, thin, freedom, squares, alone, largest = gamma.sums.T
     spare = float(freedom.sum())
-    variance = float(squares.sum()) / spare if spare > NONE else overall_variance(evidence)
+    variance = float(squares.sum()) / spare if spare > NONE else 0.0
+    if spare < FEW:  # too few degrees of freedom to tell how much a reward varies
+        variance = max(variance, overall_variance(evidence))
     unsupported, said = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
     summed = ListSums(
         credit, mass, mass2, credit, mass, within, np.zeros((5, size)), 0.0, unsupported, said, thin + alone * variance

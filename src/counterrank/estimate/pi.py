@@ -23,18 +23,21 @@ class Pseudoinverse:
     clips: ClassVar[bool] = False
 
     def estimate(self, evidence: Evidence) -> Estimate:
-        n = evidence.counts.total
+        n, origin = evidence.counts.total, evidence.counts.origin
         found = weigh(evidence)
-        value = float(found.sums.credit.sum() / n)
-        second = found.sums.second_moment(evidence, 0.0, value) + found.drawn * n * (n - 1)
+        credit = found.sums.credit + origin * found.sums.mass
+        value = float(credit.sum() / n)
+        second = found.sums.second_moment(evidence, -origin, value) + found.drawn * n * (n - 1)
+        supported = found.sums.unsupported == 0
         return Estimate(
             value,
-            found.sums.credit / evidence.counts.impressions,
+            credit / evidence.counts.impressions,
             second,
             found.sums.effective_sample_size(),
             0.0,
             found.sums.unsupported,
             found.sums.warnings,
             float(found.sums.mass.sum() / n),
+            1.0 if supported else None,
             found.page,
         )

@@ -31,11 +31,13 @@ class WeightedPseudoinverse:
         sums, mass = found.sums, float(found.sums.mass.sum())
         known = np.abs(sums.mass) > NONE * evidence.counts.impressions
         per_query = np.divide(sums.credit, sums.mass, out=np.full(len(sums.mass), np.nan), where=known)
+        per_query += evidence.counts.origin
         said = list(sums.warnings)
         if abs(mass) <= NONE * n:
             said.append("undefined: the weights sum to 0")
             return Estimate(None, per_query, None, None, 0.0, sums.unsupported, said, page=found.page)
-        value = float(sums.credit.sum() / mass)
-        second = (sums.second_moment(evidence, value, 0.0) + found.drawn * n * (n - 1)) / (mass / n) ** 2
+        mean = float(sums.credit.sum() / mass)  # from the origin of the rewards
+        value = evidence.counts.origin + mean
+        second = (sums.second_moment(evidence, mean, 0.0) + found.drawn * n * (n - 1)) / (mass / n) ** 2
         size = sums.effective_sample_size()
         return Estimate(value, per_query, second, size, 0.0, sums.unsupported, said, page=found.page)

@@ -49,7 +49,7 @@ def _bound(
     if limits is None and not evidence.of_clicks:
         return None, ["no deviation bound: say with --reward-range between what numbers rewards can lie"]
     low, high = limits if limits is not None else (0.0, float(evidence.weights.sum()))
-    mean = float(counts.reward.sum() / counts.total)
+    mean = float(counts.origin + counts.reward.sum() / counts.total)
     if not low <= mean <= high:
         return None, [f"no deviation bound: the mean reward {mean:.4g} is outside the range {low:g} to {high:g}"]
     said = ["the deviation bound takes the log's shares for the logging policy's own"] if evidence.shares else []
