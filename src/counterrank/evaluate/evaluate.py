@@ -122,9 +122,9 @@ def _row(
     n = counts.total
     value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
     if value is None and estimate.value is not None:
-        warnings = [*warnings, "undefined: the weights are too large to compute with, so the log cannot tell"]
+        said = [*said, "undefined: the weights are too large to compute with, so the log cannot tell"]
     elif second is None and estimate.second_moment is not None:
-        warnings = [*warnings, "no interval: the weights are too large to compute with"]
+        said = [*said, "no interval: the weights are too large to compute with"]
     stderr = lower = upper = None  # one impression, or no impression with weight, says nothing of its own error
     if value is not None and second is not None and n > 1 and size is not None:
         stderr = math.sqrt(max(second, 0.0) / n / (n - 1))

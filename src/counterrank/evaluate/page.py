@@ -36,7 +36,8 @@ def add_deviation(
     if page is None:
         return None, said
     bound, why = _bound(estimate, evidence, limits, confidence) if name == "pi" else (None, list[str]())
-    return PageRow(page.sigma2, page.rho, page.rho_bar, page.kappa, bound), said + why
+    numbers = (page.sigma2, page.rho, page.rho_bar, page.kappa, bound)
+    return PageRow(*(x if x is not None and np.isfinite(x) else None for x in numbers)), said + why
 
 
 def _bound(

@@ -17,10 +17,10 @@ from counterrank.log.foreign import counted
 class PageRow:
     """What `pi` and `wpi` add: how far target and logging policy are apart, and theorem 3's bound on `pi`'s error."""
 
-    sigma2: float
-    rho: float
-    rho_bar: float
-    kappa: float
+    sigma2: float | None
+    rho: float | None
+    rho_bar: float | None
+    kappa: float | None
     deviation: float | None
 
 
