@@ -13,6 +13,7 @@ import pytest
 
 import counterrank as cr
 import oracle
+from counterrank.engine import Embedded
 from counterrank.estimate import _uniform
 from counterrank.estimate._pinv import pseudoinverse
 from counterrank.interval import deviation
@@ -286,3 +287,26 @@ def test_drawn_pair_marginals_come_with_their_error(monkeypatch: pytest.MonkeyPa
     said = next(text for text in drawn.warnings if "drawn" in text)
     assert "standard error" in said
     assert 0 < abs(drawn.value - exact.value) < 4 * float(said.split("error of ")[1].split(",")[0])
+
+
+def test_blocks_of_queries_and_rankings_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(11)
+    rows = make_rows(rng, ragged=True, rewards=False, queries=12)
+    target = as_table(make_target(rng, rows, new_item=False))
+    whole = cr.evaluate(as_log(rows), target, estimators="pi,wpi")
+    monkeypatch.setattr("counterrank.estimate._gamma.BLOCK", 100)
+    parts = cr.evaluate(as_log(rows), target, estimators="pi,wpi", engine=Embedded(group_room=16))
+    for name in ("pi", "wpi"):
+        assert parts.value(name) == pytest.approx(whole.value(name), rel=1e-12)
+        assert parts[name].stderr == pytest.approx(whole[name].stderr, rel=1e-9)
+        assert parts[name].page.rho == pytest.approx(whole[name].page.rho)
+
+
+def test_eigenvalues_decide_where_pivots_do_not() -> None:
+    """Two items that are nearly always shown together: the pivots leave a doubt, the eigenvalues do not."""
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    gamma = basis @ np.diag([1.0, 0.5, 0.1, 1e-8, 0.0, 0.0]) @ basis.T
+    found, condition = pseudoinverse(gamma)
+    assert condition == pytest.approx(1e8, rel=1e-5)
+    assert gamma @ found @ gamma == pytest.approx(gamma, abs=1e-8)

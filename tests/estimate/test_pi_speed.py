@@ -45,4 +45,4 @@ def test_within_reach_of_ip_and_far_from_a_pseudoinverse_per_impression(tmp_path
     naive = (perf_counter() - start) / 20 * N
     print(f"pi {pi:.2f} s, ip {ip:.2f} s, a pseudoinverse per impression {naive:.0f} s")
     assert naive > 50 * pi
-    assert pi < 5 * ip  # 3 to 4 times on an idle machine; mostly the counting of a million distinct rankings
+    assert pi < 6 * ip  # half of it counts a million distinct rankings, which `list` with ties must do as well
