@@ -37,7 +37,8 @@ def evaluate(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help=f"Comma-separated: {', '.join(ESTIMATORS)}; or best (what backtest recommends). Default: all; for clicks all but pi, wpi."
+            help=f"Comma-separated: {', '.join(ESTIMATORS)}; or best (what backtest recommends). "
+            "Default: all; for clicks all but pi, wpi."
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="reward or clicks. Default: reward if the log has it.")] = None,
