@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
-from scipy.sparse.csgraph import connected_components
 
 from counterrank.click.base import Floats
 from counterrank.click.profile import em_step, gradient_and_curvature, maximise_attraction
@@ -131,6 +129,8 @@ def _newton(
 
     With s = −log e − step ≥ 0 that is a non-negative least squares problem. The curve's scale is flat, hence the ridge.
     """
+    from scipy.optimize import nnls  # slow to import
+
     scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-6))
     matrix = curvature * np.outer(scale, scale)
     matrix = 0.5 * (matrix + matrix.T) + ridge * np.eye(len(scale))
@@ -154,6 +154,8 @@ def _counts(shown: ArrayLike, clicked: ArrayLike) -> tuple[Floats, Floats]:
 
 def _linked(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether each position shares a clicked pair with position 1, directly or by way of other positions."""
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     together = seen.astype(np.float64).T @ seen
     _, part = connected_components(together > 0, directed=False)
     return np.asarray(part == part[0])
