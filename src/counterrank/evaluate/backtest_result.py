@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from dataclasses import asdict, dataclass, field
@@ -26,10 +25,11 @@ from counterrank.evaluate.backtest_rows import (
     recommend,
 )
 from counterrank.evaluate.result import number
+from counterrank.evaluate.tabular import Tabular
 
 
-@dataclass(frozen=True)
-class Backtest:
+@dataclass(frozen=True, repr=False)
+class Backtest(Tabular):
     """Errors of estimators and clips on a log's own days; prints and renders as a table."""
 
     impressions: int
@@ -123,25 +123,6 @@ class Backtest:
             most = f"undefined on up to {worst.undefined:,} query-days ({worst.estimator})"
             said.append(f"{most}: the mean of the other days stood in")
         return said + self.notes
-
-    def __repr__(self) -> str:
-        header, body = self.cells()
-        widths = [max(len(r[i]) for r in [header, *body]) for i in range(len(header))]
-        lines = [
-            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
-            for r in [header, *body]
-        ]
-        return "\n".join([self.summary(), *lines, *self.remarks()])
-
-    def _repr_html_(self) -> str:
-        header, body = self.cells()
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in header)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)
-        remarks = "".join(f"<li>{html.escape(text)}</li>" for text in self.remarks())
-        return (
-            f"<table><caption>{html.escape(self.summary())}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table><ul>{remarks}</ul>"
-        )
 
     def _only(self, problem: str | None) -> str:
         if problem is None and len(self.problems) > 1:

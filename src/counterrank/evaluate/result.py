@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterrank.errors import InputError, unknown
+from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
 
 
@@ -47,8 +47,8 @@ class Row:
         return fields | (fields.pop("page") or {})
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Tabular):
     """The value of a target policy, by several estimators; prints and renders as a table."""
 
     impressions: int
@@ -126,25 +126,6 @@ class Evaluation:
             for text in row.warnings:
                 by_text.setdefault(text, []).append(row.estimator)
         return [f"{', '.join(names)}: {text}" for text, names in by_text.items()] + self.notes
-
-    def __repr__(self) -> str:
-        header, body = self.cells()
-        widths = [max(len(r[i]) for r in [header, *body]) for i in range(len(header))]
-        lines = [
-            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
-            for r in [header, *body]
-        ]
-        return "\n".join([self.summary(), *lines, *self.remarks()])
-
-    def _repr_html_(self) -> str:
-        header, body = self.cells()
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in header)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)
-        remarks = "".join(f"<li>{html.escape(text)}</li>" for text in self.remarks())
-        return (
-            f"<table><caption>{html.escape(self.summary())}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>" + (f"<ul>{remarks}</ul>" if remarks else "")
-        )
 
 
 def number(value: float | None, digits: int = 4) -> str:
