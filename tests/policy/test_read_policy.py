@@ -17,8 +17,8 @@ import pytest
 from policy_worlds import HOSTILE
 
 from counterrank.errors import InputError
+from counterrank.log.sources import open_source
 from counterrank.policy import Logged, PlackettLuce, Scores, Table, read_policy
-from counterrank.policy._files import open_source
 
 OTHERS = [query for query in HOSTILE if query != "00123"]
 TABLE = {

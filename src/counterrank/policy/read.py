@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterrank.errors import InputError, near
-from counterrank.policy._files import Source, open_source
+from counterrank.log.sources import Source, open_source
 from counterrank.policy.base import Policy
 from counterrank.policy.logged import Logged
 from counterrank.policy.plackett_luce import PlackettLuce

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.errors import InputError, near
+from counterrank.log.sources import open_source
 from counterrank.policy._coded import Coded, distinct, locate
-from counterrank.policy._files import open_source
 from counterrank.policy.base import Policy
 from counterrank.policy.scores import BoundScores
 from counterrank.statistics.pairs import Pairs

@@ -1,4 +1,4 @@
-"""Rows of policies and candidates, through the log's reader of files: checked, with ids as text."""
+"""Rows of policies, candidates and features, through the reader of files: checked, with ids as text."""
 
 from __future__ import annotations
 
