@@ -15,6 +15,7 @@ from counterrank.policy import (
     Mixture,
     PlackettLuce,
     Scores,
+    Slots,
     Table,
     Uniform,
 )
@@ -83,6 +84,24 @@ def table() -> Table:
     return Table(queries, rankings, chances)
 
 
+def slots() -> Slots:
+    """Slots of several sizes, with unequal chances, one of them 0."""
+    rows: list[tuple[str, int, str, float]] = []
+    for query, of in HAD.items():
+        for k, some in enumerate([of] if len(of) == 1 else [of[:2], of[2:]]):
+            chances = [1.0] if len(some) == 1 else [0.3, 0.7] if k == 0 else [1.0, 0.0]
+            rows += [(query, k + 1, item, chance) for item, chance in zip(some, chances, strict=True)]
+    return Slots(*(list(column) for column in zip(*rows, strict=True)))
+
+
+THREE = {
+    "q1": [["b"], ["a", "d"], ["c"]],
+    "00123": [HOSTILE[1:4], HOSTILE[:1]],
+    "7": [["7"]],
+    "o'quote": [["3"], ["a"]],
+}
+
+
 def logged(pairs: Pairs) -> LoggedShares:
     """The table's rankings as counts of impressions, cut like the run."""
     bound = table().bind(pairs)
@@ -111,6 +130,10 @@ KINDS: dict[str, Callable[[Pairs], BoundPolicy]] = {
     "uniform on candidates": lambda pairs: Uniform({**HAD, "q1": ["a", "c", "d"], MISSING: ["z"]}).bind(pairs),
     "mixture with uniform": lambda pairs: Mixture(table(), 0.3).bind(pairs),
     "mixture of two": lambda pairs: Mixture(scores(), 0.6, PlackettLuce(scores(_tied), 1.0)).bind(pairs),
+    "slots": lambda pairs: slots().bind(pairs),
+    "slots of equal chances": lambda pairs: Slots.from_dict(THREE).bind(pairs),
+    "uniform on slots": lambda pairs: Uniform({**THREE, MISSING: [["z"], ["a"]]}).bind(pairs),
+    "mixture with slots": lambda pairs: Mixture(slots(), 0.3, scores(_tied)).bind(pairs),
     "logged": logged,
 }
-ANSWERS_ALL = {"uniform", "uniform on candidates"}
+ANSWERS_ALL = {"uniform", "uniform on candidates", "uniform on slots"}

@@ -10,6 +10,7 @@ import pytest
 from counterrank.errors import InputError
 from counterrank.policy.base import Policy
 from counterrank.policy.read import read_policy
+from counterrank.policy.slots import Slots
 from counterrank.policy.table import Table
 from counterrank.simulate import make_world, write_policy
 
@@ -32,6 +33,10 @@ def test_round_trip(tmp_path: Path, suffix: str) -> None:
     table = Table(["q1", "q1", "q2"], [["i1", "i2"], ["i2", "i3", "i1"], ["i4"]], [0.25, 0.75, 1])
     write_policy(table, path)
     same(read_policy(str(path)), table)
+    slots = Slots(["q1", "q1", "q1", "q2"], [1, 2, 2, 1], ["i1", "i2", "i3", "i4"], [1, 0.25, 0.75, 1])
+    write_policy(slots, path)
+    assert isinstance(read_policy(str(path)), Slots)
+    same(read_policy(str(path)), slots)
 
 
 def test_ids_are_escaped(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from counterrank.estimate import _uniform
+from counterrank.estimate import _slots, _uniform
 from counterrank.estimate._gamma import least_ratio
 from counterrank.estimate._largest import largest_weight
 from counterrank.estimate._pinv import pseudoinverse
 from counterrank.estimate.base import Evidence, Vector
+from counterrank.policy._product import BoundSlots
 from counterrank.policy.base import BoundPolicy
 from counterrank.policy.scores import BoundScores
 from counterrank.statistics.pairs import Table
@@ -29,13 +31,23 @@ class Known:
     drawn: Vector  # variance of the query's value from rankings that were drawn to know Γ; 0 where none were
 
 
+def closed_forms(logging: BoundPolicy) -> NDArray[np.bool_]:
+    """(Q,) whether the query needs no matrix."""
+    size = len(logging.pairs.query_ids)
+    if isinstance(logging, BoundScores):
+        return logging.all_tied
+    return np.full(size, isinstance(logging, BoundSlots))
+
+
 def solve(evidence: Evidence, target: Table) -> Known:
     """Query by query: only one matrix is in memory at a time."""
     pairs, logging = evidence.counts.pairs, evidence.logging
     size = len(evidence.counts.impressions)
-    u = np.zeros(target.shape)
-    found = np.zeros((6, size))
-    tied = logging.all_tied if isinstance(logging, BoundScores) else np.zeros(size, dtype=bool)
+    if isinstance(logging, BoundSlots):
+        u, found = _slots.solve(logging, target)
+        return Known(u, *found)
+    u, found = np.zeros(target.shape), np.zeros((6, size))
+    tied = closed_forms(logging)
     credit = _credit(evidence) if not tied.all() else u
     for q in range(size):
         rows, length = slice(pairs.starts[q], pairs.starts[q + 1]), int(min(pairs.lengths[q], pairs.positions))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.policy._ordered import OrderedCandidates
+from counterrank.policy._product import BoundSlots
 from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import BoundPolicy
 from counterrank.policy.mixture import BoundMixture
@@ -14,12 +15,13 @@ from counterrank.statistics.pairs import Table
 def largest_weight(policy: BoundPolicy, query: int, u: Table) -> float:
     """max |Σₖ u(aₖ, k)| over the rankings that the policy can show; NaN where that is not known.
 
-    Listed rankings are looked up. Where every way of filling the open places can be shown, it is an assignment problem.
+    Listed rankings are looked up, slots with items of their own summed up. Where every way of filling the open places
+    can be shown, it is an assignment problem.
     """
     if isinstance(policy, BoundMixture):
         parts = [(1 - policy.share, policy.base), (policy.share, policy.other)]
         return max(largest_weight(part, query, u) for share, part in parts if share > 0)
-    if isinstance(policy, WeightedRankings):
+    if isinstance(policy, WeightedRankings | BoundSlots):
         return policy.largest(query, u)
     if isinstance(policy, OrderedCandidates):
         return _assigned(policy, query, u)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.estimate import Estimate, Evidence
+from counterrank.estimate._known import closed_forms
 from counterrank.evaluate.result import PageRow
 from counterrank.evaluate.words import warn
 from counterrank.interval import deviation
@@ -18,6 +19,8 @@ def too_much(evidence: Evidence) -> str | None:
     sizes = (counts.pairs.sizes * counts.pairs.lengths).astype(float)
     if evidence.shares:  # only what the log shows
         sizes = np.bincount(counts.pairs.queries, (counts.shown > 0).sum(axis=1), len(sizes))
+    else:
+        sizes[closed_forms(evidence.logging)] = 0
     work = float((sizes**3).sum())
     if work <= WORK:
         return None

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.errors import InputError, unknown
-from counterrank.policy import Mixture, Policy, Scores, Table, Uniform, read_policy
+from counterrank.policy import Mixture, Policy, Scores, Slots, Table, Uniform, read_policy
 
 
 def open_policy(name: str, temperature: float) -> Policy:
-    """A file of rankings or scores, or one of the words logging and uniform. A temperature applies to scores."""
+    """A file of rankings, scores or slots, or one of the words logging and uniform. A temperature applies to scores."""
     if name == "uniform":
         return Uniform()
     policy = _read(name, "target", ("logging", "uniform"))
@@ -38,6 +38,6 @@ def open_target(
     if target == "logging" and mix:
         raise InputError("--mix needs a target of its own, but the target is the logging policy")
     policy = open_policy(target, temperature)
-    if temperature and not scores and isinstance(policy, Table):
+    if temperature and not scores and isinstance(policy, Table | Slots):
         raise InputError(f"{target}: --temperature is for scores, but this file has rankings: leave it out")
     return (Mixture(policy, mix) if mix else policy), known

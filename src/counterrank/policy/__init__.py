@@ -6,6 +6,7 @@ from counterrank.policy.mixture import Mixture
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.read import read_policy
 from counterrank.policy.scores import Scores
+from counterrank.policy.slots import Slots
 from counterrank.policy.table import Table
 from counterrank.policy.uniform import Uniform
 
@@ -14,6 +15,7 @@ POLICIES: dict[str, type[Policy]] = {
     "scores": Scores,
     "plackett_luce": PlackettLuce,
     "uniform": Uniform,
+    "slots": Slots,
     "mixture": Mixture,
     "logged": Logged,
 }
@@ -27,6 +29,7 @@ __all__ = [
     "PlackettLuce",
     "Policy",
     "Scores",
+    "Slots",
     "Table",
     "Uniform",
     "read_policy",

@@ -14,19 +14,24 @@ from counterrank.policy.base import Policy
 from counterrank.policy.logged import Logged
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
+from counterrank.policy.slots import Slots
 from counterrank.policy.table import Table
 
-COLUMNS = ("query", "items", "probability", "item", "score")
-FORMS = "a policy has query, items and maybe probability, or query, item, score"
+COLUMNS = ("query", "items", "probability", "item", "score", "position")
+FORMS = (
+    "a policy has query, items and maybe probability, or query, item, score, "
+    "or query, position, item and maybe probability"
+)
 
 
 def read_policy(source: Any, *, columns: Mapping[str, str] | None = None, temperature: float = 0.0) -> Policy:
-    """A policy from rankings (query, items, probability) or scores (query, item, score), told from the columns.
+    """A policy from rankings (query, items, probability), scores (query, item, score) or slots (query, position, item,
+    probability), told from the columns.
 
     source: a path (Parquet, CSV, JSON Lines, gzipped CSV or JSON Lines, a folder or glob of them,
-    `file.duckdb:table`), a pandas, Polars, Arrow or Ibis table, {query: [items]}, {query: {item: score}}, a policy,
-    or the word "logging". columns: their names where they differ, as {"items": "shown"}. temperature, for scores:
-    0 sorts, a positive one is Plackett–Luce.
+    `file.duckdb:table`), a pandas, Polars, Arrow or Ibis table, {query: [items]}, {query: {item: score}},
+    {query: [[items of a slot], …]}, a policy, or the word "logging". columns: their names where they differ, as
+    {"items": "shown"}. temperature, for scores: 0 sorts, a positive one is Plackett–Luce.
 
     >>> read_policy({7: ["b", "a"]}).rank("7")
     ['b', 'a']
@@ -53,9 +58,11 @@ def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
     opened = open_source(pa.table(dict(source)) if isinstance(source, Mapping) else source)
     table = opened.read(_named(opened, columns or {}))
     try:
+        given = table["probability"] if "probability" in table.column_names else None
         if "items" in table.column_names:
-            given = table["probability"] if "probability" in table.column_names else None
             return Table(table["query"], table["items"], given)
+        if "position" in table.column_names:
+            return Slots(table["query"], table["position"], table["item"], given)
         return Scores(table["query"], table["item"], table["score"])
     except InputError as error:
         raise InputError(f"{opened.label}: {error}") from None
@@ -63,7 +70,8 @@ def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
 
 def _is_columns(source: Mapping[Any, Any]) -> bool:
     """Whether a dict holds the columns of a policy, and not a ranking per query."""
-    return set(source) in ({"query", "items"}, {"query", "items", "probability"}, {"query", "item", "score"})
+    names = set(source) - {"probability"}
+    return names in ({"query", "items"}, {"query", "position", "item"}) or set(source) == {"query", "item", "score"}
 
 
 def _named(source: Source, columns: Mapping[str, str]) -> dict[str, str]:
@@ -77,32 +85,44 @@ def _named(source: Source, columns: Mapping[str, str]) -> dict[str, str]:
     came = source.names
     if names["items"] in came and (names["item"] in came or names["score"] in came):
         raise InputError(f"{source.label} has columns of both forms ({', '.join(came)}): {FORMS}")
-    needed = ("query", "items") if names["items"] in came else ("query", "item", "score")
+    needed: tuple[str, ...] = ("query", "item", "score")
+    if names["items"] in came:
+        needed = ("query", "items")
+    elif names["position"] in came and names["score"] not in came:
+        needed = ("query", "position", "item")
     absent = [names[ours] for ours in needed if names[ours] not in came]
     if absent:
         raise InputError(
             f"{source.label} lacks column {absent[0]!r}{near(absent[0], came)}; it has {', '.join(came)}: {FORMS}"
         )
     every = [part for part in source.parts if names["probability"] in part.columns]
-    if needed[1] == "items" and every and len(every) < len(source.parts):
+    if "score" not in needed and every and len(every) < len(source.parts):
         raise InputError(
             f"{source.label}: some files have column {names['probability']!r} and some not: give it in all or none"
         )
-    maybe = ("probability",) if needed[1] == "items" and every else ()
+    maybe = ("probability",) if "score" not in needed and every else ()
     return {ours: names[ours] for ours in (*needed, *maybe)}
 
 
 def _from_dict(source: Mapping[Any, Any]) -> Policy:
     if not source:
         raise InputError("the policy given as a dict is empty: give {query: [items]} or {query: {item: score}}")
-    kinds = {
-        "scores" if isinstance(of, Mapping) else "list" if isinstance(of, list | tuple) else "?"
-        for of in source.values()
-    }
+    kinds = {_kind(of) for of in source.values()}
     if kinds == {"scores"}:
         return Scores.from_dict(source)
     if kinds == {"list"}:
         return Table.from_dict(source)
+    if kinds == {"slots"}:
+        return Slots.from_dict(source)
     raise InputError(
-        "a policy given as a dict is {query: [items]} or {query: {item: score}}: give one of these for all queries"
+        "a policy given as a dict is {query: [items]}, {query: {item: score}} or, for slots, {query: [[items], …]}: "
+        "give one of these for all queries"
     )
+
+
+def _kind(of: Any) -> str:
+    if isinstance(of, Mapping):
+        return "scores"
+    if not isinstance(of, list | tuple):
+        return "?"
+    return "slots" if of and all(isinstance(slot, list | tuple | Mapping) for slot in of) else "list"

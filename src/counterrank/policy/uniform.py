@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.errors import InputError, near
+from counterrank.ids import Codes
 from counterrank.log.sources import open_source
 from counterrank.policy._coded import Coded, distinct, locate
+from counterrank.policy._product import BoundSlots
 from counterrank.policy.base import Policy
 from counterrank.policy.scores import BoundScores
+from counterrank.policy.slots import Slots
 from counterrank.statistics.pairs import Pairs
 
 
@@ -21,37 +24,31 @@ class Uniform(Policy):
 
     Assumption: every order is as likely as every other. P(ranking) = (m-L)!/m!, P(item at k) = 1/m: the logging under
     which the pseudoinverse estimator has a closed form (swaminathan2017, example 7). Candidates are the rows
-    (query, item) of a table, a file or a dict of lists; with none given, all items of the query in the run.
+    (query, item) of a table, a file or a dict of lists; with none given, all items of the query in the run. With a
+    column `position` (or a list of items per position) each position has candidates of its own: see `Slots`.
 
     >>> policy = Uniform({"q": ["a", "b", "c"]})
     >>> policy.probability("q", ["c", "a"], length=2) == 1 / 6
     True
     >>> policy.marginals("q", length=1)["a"].round(3).tolist()
     [0.333]
+    >>> Uniform({"q": [["a", "b"], ["c"]]}).probability("q", ["b", "c"])
+    0.5
     """
 
     def __init__(self, candidates: Any = None) -> None:
         self._pairs: tuple[Coded, Coded] | None = None
+        self._slots: Slots | None = None
         if candidates is None:
             return
-        if isinstance(candidates, Mapping):
-            queries: Any = [query for query, items in candidates.items() for _ in items]
-            items: Any = [item for items in candidates.values() for item in items]
-        else:
-            source = open_source(candidates, "candidates")
-            absent = [name for name in ("query", "item") if name not in source.names]
-            if absent:
-                came = ", ".join(source.names)
-                raise InputError(
-                    f"candidates lack column {absent[0]!r}{near(absent[0], source.names)}: {source.label} has {came}"
-                )
-            table = source.read({"query": "query", "item": "item"})
-            queries, items = table["query"], table["item"]
+        queries, positions, items = _candidates(candidates)
         both = Coded.of(queries, "query of candidates"), Coded.of(items, "item of candidates")
         if len(both[0]) == 0:
             raise InputError("the candidates have no rows: give (query, item) rows, or no candidates at all")
         once = distinct(*both)
         self._pairs = Coded(both[0].texts, both[0].codes[once]), Coded(both[1].texts, both[1].codes[once])
+        if positions is not None:
+            self._slots = _slots(*both, positions)
 
     def narrowed(self, candidates: Policy) -> Policy:
         return candidates if self.ranks_all else self
@@ -70,15 +67,57 @@ class Uniform(Policy):
         every = np.arange(len(queries))
         return queries.take(every), items.take(every)
 
-    def bind(self, pairs: Pairs) -> BoundScores:
+    def rankings(self) -> tuple[pa.Array, pa.Array] | None:
+        return self._slots.rankings() if self._slots is not None else None
+
+    def bind(self, pairs: Pairs) -> BoundScores | BoundSlots:
+        if self._slots is not None:
+            product = self._slots.bind(pairs)
+            self._reject_missing(pairs, product.shown)
+            return product
         rows = np.arange(len(pairs)) if self._pairs is None else locate(pairs, *self._pairs)[1]
         bound = BoundScores(pairs, rows, np.zeros(len(rows)))  # all tied
-        if self._pairs is not None and (bound.sizes == 0).any():
-            query = pairs.query_ids.texts[int(np.flatnonzero(bound.sizes == 0)[0])].as_py()
-            raise InputError(f"query {query!r} has no candidates: add rows (query, item) for it to the candidates")
+        if self._pairs is not None:
+            self._reject_missing(pairs, bound.sizes)
         return bound
 
     def __repr__(self) -> str:
         if self._pairs is None:
             return "Uniform()"
         return f"Uniform({len(self._pairs[0])} candidates of {len(self._pairs[0].texts)} queries)"
+
+    def _reject_missing(self, pairs: Pairs, sizes: Codes) -> None:
+        if (sizes == 0).any():
+            query = pairs.query_ids.texts[int(np.flatnonzero(sizes == 0)[0])].as_py()
+            columns = "(query, item)" if self._slots is None else "(query, position, item)"
+            raise InputError(f"query {query!r} has no candidates: add rows {columns} for it to the candidates")
+
+
+def _candidates(given: Any) -> tuple[Any, Any, Any]:
+    """Queries, positions (or None) and items, from a dict or a source."""
+    if isinstance(given, Mapping):
+        flat = [(query, entry) for query, entries in given.items() for entry in entries]
+        nested = {isinstance(entry, list | tuple) for _, entry in flat}
+        if nested == {True}:
+            rows = [(query, k + 1, a) for query, slots in given.items() for k, of in enumerate(slots) for a in of]
+            return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+        if len(nested) > 1:
+            raise InputError("the candidates mix items and lists of items: give {query: [items]}, or a list per slot")
+        return [query for query, _ in flat], None, [item for _, item in flat]
+    source = open_source(given, "candidates")
+    absent = [name for name in ("query", "item") if name not in source.names]
+    if absent:
+        came = ", ".join(source.names)
+        raise InputError(
+            f"candidates lack column {absent[0]!r}{near(absent[0], source.names)}: {source.label} has {came}"
+        )
+    names = [name for name in ("query", "position", "item") if name in source.names]
+    table = source.read({name: name for name in names})
+    return table["query"], table["position"] if "position" in names else None, table["item"]
+
+
+def _slots(queries: Coded, items: Coded, positions: Any) -> Slots:
+    """Slots of equal chances; a row that comes again says nothing new."""
+    place = np.asarray(positions, dtype=np.float64)
+    kept = np.unique(np.column_stack([queries.codes, items.codes, place]), axis=0, return_index=True)[1]
+    return Slots(queries.take(kept), place[kept], items.take(kept))

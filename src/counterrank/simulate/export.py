@@ -11,12 +11,13 @@ from counterrank.errors import InputError
 from counterrank.policy.base import Policy
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
+from counterrank.policy.slots import Slots
 from counterrank.policy.table import Table
 from counterrank.simulate.files import write_table
 
 
 def write_policy(policy: Policy, path: str | Path) -> None:
-    """Write scores as (query, item, score) rows, a table as (query, items, probability) rows.
+    """Write scores as (query, item, score) rows, tables as (query, items, probability), slots also with the position.
 
     Plackett–Luce is written as its scores divided by its temperature: read it back with temperature 1.
     """
@@ -36,8 +37,14 @@ def policy_rows(policy: Policy) -> pa.Table:
         return pa.table(
             {"query": policy._queries.take(rows), "items": items, "probability": pa.array(policy._probabilities)}
         )
+    if isinstance(policy, Slots):
+        queries, items = policy.items()
+        positions = pa.array(policy._positions + 1)
+        return pa.table(
+            {"query": queries, "position": positions, "item": items, "probability": pa.array(policy._probabilities)}
+        )
     if isinstance(policy, Scores | PlackettLuce):
         scores, heat = (policy, 1.0) if isinstance(policy, Scores) else (policy.scores, policy.temperature)
         queries, items = scores.items()
         return pa.table({"query": queries, "item": items, "score": pa.array(scores._scores / heat)})
-    raise InputError(f"a {type(policy).__name__} policy has no file form: write its Table or its Scores")
+    raise InputError(f"a {type(policy).__name__} policy has no file form: write its Table, its Scores or its Slots")

@@ -11,7 +11,6 @@ from counterrank.click import PositionBased
 from counterrank.click.base import Floats, fit_to
 from counterrank.errors import InputError
 from counterrank.ids import Codes
-from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import BoundPolicy, Policy
 from counterrank.simulate.world import World
 
@@ -64,8 +63,9 @@ def truth(
     if isinstance(world.users, PositionBased):
         per_pair = bound.marginals() @ (fit_to(world.users.examination, len(theta), "examination") * theta)
         return Truth(float((share[world.pairs.queries] * world.attraction) @ per_pair), 0.0, exact=True, samples=0)
-    if isinstance(bound, WeightedRankings):
-        queries, rankings, probabilities = bound._queries, bound._rankings, bound._probabilities
+    listed = bound.support()
+    if listed is not None:
+        queries, rankings, probabilities = listed
         values = world.users.value(queries, rankings, theta)
         return Truth(float((share[queries] * probabilities) @ values), 0.0, exact=True, samples=0)
     known: Codes = np.flatnonzero(share > 0)
