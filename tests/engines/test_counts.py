@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -71,6 +72,23 @@ def test_only_wanted_rankings_and_their_beginnings_are_counted(engine, few, seed
     everything = plain(rows, "clicks", plan.weights, None, top)
     begins = {(row["query"], tuple(row["items"][:k])) for row in wanted for k in range(1, len(row["items"]) + 1)}
     assert got["rankings"] == {key: n for key, n in everything["rankings"].items() if key in begins}
+
+
+@pytest.mark.parametrize("seed", range(300, 312))
+def test_pages_hold_every_ranking_beside_the_wanted_ones(engine, few, seed):
+    if few and seed >= 302:
+        pytest.skip("a few seeds do for an engine that is slow to start a job")
+    world, rng = worlds.make_world(seed, "hostile" if seed % 3 == 0 else None), random.Random(seed)
+    wanted = WantedRankings(pa.array([world.rows[0]["query"]]), pa.array([world.rows[0]["items"]]))
+    plan = replace(a_plan(world, rng), rankings=wanted, pages=rng.choice(["fit", "all"]), ranking_clicks=False)
+    counts = engine.count(cr.read_log(worlds.to_arrow(world.rows)), plan).counts
+    asked = set(plan.queries.to_pylist()) if plan.queries is not None else None
+    got = as_plain(replace(counts, rankings=counts.pages))
+    assert_equal(got, plain(world.rows, plan.metric, plan.weights, asked, plan.top))
+    for q, n in enumerate(counts.impressions):
+        chunks = list(counts.pages.chunks(q, q + 1))
+        assert sum(chunk.impressions.sum() for chunk in chunks) == n
+        assert all((chunk.queries == q).all() for chunk in chunks)
 
 
 @pytest.mark.parametrize("seed", range(200, 206))

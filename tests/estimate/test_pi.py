@@ -289,13 +289,21 @@ def test_drawn_pair_marginals_come_with_their_error(monkeypatch: pytest.MonkeyPa
     assert 0 < abs(drawn.value - exact.value) < 4 * float(said.split("error of ")[1].split(",")[0])
 
 
-def test_blocks_of_queries_and_rankings_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rewards", [False, True])
+@pytest.mark.parametrize("engine", [Embedded(), Embedded(cache_bytes=0), "ibis"], ids=["memory", "disk", "groups"])
+def test_blocks_of_queries_and_rows_on_disk_change_nothing(
+    engine: Any, rewards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(11)
-    rows = make_rows(rng, ragged=True, rewards=False, queries=12)
+    rows = make_rows(rng, ragged=True, rewards=rewards, queries=12)
+    rng.shuffle(rows)
     target = as_table(make_target(rng, rows, new_item=False))
     whole = cr.evaluate(as_log(rows), target, estimators="pi,wpi")
     monkeypatch.setattr("counterrank.estimate._gamma.BLOCK", 100)
-    parts = cr.evaluate(as_log(rows), target, estimators="pi,wpi", engine=Embedded(group_room=16))
+    monkeypatch.setattr("counterrank.estimate._gamma.QUICK", 100)
+    monkeypatch.setattr("counterrank.engine.pages.CHUNK_ROWS", 7)
+    monkeypatch.setattr("counterrank.log.parts.BATCH_ROWS", 31)
+    parts = cr.evaluate(as_log(rows), target, estimators="pi,wpi", engine=engine)
     for name in ("pi", "wpi"):
         assert parts.value(name) == pytest.approx(whole.value(name), rel=1e-12)
         assert parts[name].stderr == pytest.approx(whole[name].stderr, rel=1e-9)

@@ -27,6 +27,12 @@ class CodedRows:
     coded: NDArray[np.int32]  # (n, K)
     impressions: NDArray[np.int64] | None  # None: one each
     starts: Codes  # where the rows of each query begin; empty where they are not in order
+    reward: NDArray[np.float64] | None = None  # from the rewards' origin; None: clicks are counted
+
+    @property
+    def nbytes(self) -> int:
+        columns = (self.coded, self.impressions, self.starts, self.reward)
+        return sum(column.nbytes for column in columns if column is not None)
 
 
 class Coder:
@@ -103,12 +109,23 @@ class Coder:
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
-        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions)
+        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions, None)
 
-    def by_query(self, codes: Codes, coded: NDArray[np.int32], impressions: NDArray[np.int64] | None) -> CodedRows:
+    def by_query(
+        self,
+        codes: Codes,
+        coded: NDArray[np.int32],
+        impressions: NDArray[np.int64] | None,
+        reward: NDArray[np.float64] | None,
+    ) -> CodedRows:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
-        return CodedRows(np.take(coded, order, axis=0), None if impressions is None else impressions[order], starts)
+        return CodedRows(
+            np.take(coded, order, axis=0),
+            None if impressions is None else impressions[order],
+            starts,
+            None if reward is None else reward[order],
+        )
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

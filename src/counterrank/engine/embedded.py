@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
+from counterrank.engine.kept import KeptRows
+from counterrank.engine.pages import RowPages
 from counterrank.engine.plan import Coefficients, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tallier import Tallier
@@ -58,8 +60,8 @@ class EmbeddedPass:
         self.log, self.plan, self.engine = log, plan, engine
         self.coder = Coder(plan, log.kinds(), before_growth=self._settle)
         self.tallier = Tallier(plan, self.coder, engine.group_room)
-        self.cache: list[CodedRows] | None = [] if plan.metric == "clicks" else None
-        self.cached = 0
+        room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
+        self.kept = KeptRows(room, to_disk=plan.pages == "all")
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
         with ThreadPoolExecutor(1) as pool:
@@ -89,12 +91,7 @@ class EmbeddedPass:
         if self._pending is None:
             return
         rows, self._pending = self._pending.result(), None
-        if self.cache is not None:
-            self.cached += rows.coded.nbytes + rows.starts.nbytes
-            if self.cached > self.engine.cache_bytes:
-                self.cache = None
-            else:
-                self.cache.append(rows)
+        self.kept.add(rows)
 
     def _finish(self) -> Counts:
         coder, used = self.coder, self.coder.used
@@ -122,6 +119,7 @@ class EmbeddedPass:
         clicked[rows[kept]] = tally[kept, :positions, 1]
         whole = (tally[:, :, 0], tally[:, :, 1]) if self.plan.whole_log else None
         coder.pairs.tally = np.zeros((0, 0, 2), dtype=np.int64)  # counted: only the pairs' codes are needed from now on
+        rankings = self.tallier.rankings(rows, self.new_query, positions)
         return Counts(
             pairs=pairs,
             impressions=per_query[keep, 0].astype(np.int64),
@@ -129,12 +127,22 @@ class EmbeddedPass:
             reward2=per_query[keep, 2],
             shown=shown,
             clicked=clicked,
-            rankings=self.tallier.rankings(rows, self.new_query, positions),
+            rankings=rankings,
             log_impressions=self.log_impressions,
             longest=int(self.tallier.size[kernels.LONGEST]),
             origin=self.tallier.origin or 0.0,
             whole=whole,
+            pages=rankings if self.plan.rankings == "all" else self._pages(rows, np.flatnonzero(keep), positions),
         )
+
+    def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
+        if self.plan.pages == "none" or not self.kept.complete:
+            return None
+        return RowPages(self.kept, rows, self._query_of(len(rows)), codes, positions, self.plan.weights(positions))
+
+    def _query_of(self, pairs: int) -> Codes:
+        """The final code of the query of each pair of the coder."""
+        return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
@@ -149,7 +157,7 @@ class EmbeddedPass:
         for e in range(estimators):
             table[used, :, 2 * e] = coefficients.weight[e][rows[used]]
             table[used, :, 2 * e + 1] = coefficients.offset[e][rows[used]]
-        pair_query = self.new_query[self.coder.pairs.query[: len(rows)]]
+        pair_query = self._query_of(len(rows))
         out = np.zeros((len(self.counts.impressions), estimators, 4))
 
         def add(part: CodedRows, first: int, last: int) -> None:
@@ -157,7 +165,7 @@ class EmbeddedPass:
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
             kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale, out)
 
-        if self.cache is None:
+        if not self.kept.complete:
             total = 0
             for again in self.log.rows(self._columns()):
                 total += int(again.impressions.sum())
@@ -167,10 +175,12 @@ class EmbeddedPass:
             if total != self.log_impressions:
                 raise InputError(f"{self.log.name}: the log changed while it was read: try again")
             return out
-        in_order = [part for part in self.cache if len(part.starts)]
-        for part in self.cache:
+        in_order = [part for part in self.kept.in_memory if len(part.starts)]
+        for part in self.kept.in_memory:
             if not len(part.starts):
                 add(part, 0, len(part.coded))
+        for part in self.kept.on_disk():
+            add(part, 0, len(part.coded))
 
         def work(block: tuple[int, int]) -> None:
             """One block of queries over all parts: its coefficients stay in the processor's cache."""

@@ -262,6 +262,37 @@ def fill_set(keys, out):
 
 
 @njit(cache=True, nogil=True)
+def read_pages(
+    start, end, coded, impressions, reward, theta, pair_rows, pair_query, low, high, queries, rows, sums,
+):  # fmt: skip
+    """Rows start to end of the queries low to high, decoded: rows of pairs, impressions, Σ reward, Σ reward²."""
+    used = 0
+    for r in range(start, end):
+        if coded[r, 0] < 0:
+            continue
+        q = pair_query[coded[r, 0] >> 1]
+        if q < low or q >= high:
+            continue
+        value, cut = 0.0, 0
+        for k in range(coded.shape[1]):
+            v = coded[r, k]
+            if v < 0:
+                break
+            rows[used, k] = pair_rows[v >> 1]
+            if v & 1:
+                value += theta[k]
+            cut += 1
+        rows[used, cut:] = -1
+        if len(reward) > 0:
+            value = reward[r]
+        m = float(impressions[r]) if len(impressions) > 0 else 1.0
+        queries[used] = q
+        sums[0, used], sums[1, used], sums[2, used] = m, m * value, m * value * value
+        used += 1
+    return used
+
+
+@njit(cache=True, nogil=True)
 def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, out):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator.
 

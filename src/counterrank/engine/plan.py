@@ -34,6 +34,7 @@ class Plan:
     queries: pa.Array | None = None  # count these only; None: all
     top: int | None = None
     rankings: Literal["none", "all"] | WantedRankings = "none"
+    pages: Literal["none", "fit", "all"] = "none"  # every ranking with its reward: not, if memory holds them, always
     by_propensity: bool = False
     ranking_clicks: bool = False  # also count the clicks of each ranking by position
     all_items: bool = False  # also register items that stand below position K

@@ -32,6 +32,8 @@ from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.rankings import Rankings
 
+FETCHED = 1 << 20  # distinct rows up to which all rankings are fetched where nobody asked for them by name
+
 
 def temporary_name() -> str:
     """A name for a temporary table or view that no one else uses."""
@@ -209,6 +211,7 @@ class RelationalPass:
             codes = (names.codes(text(found["query"])) << 32) | of_item
             distinct, rows = np.unique(codes, return_inverse=True)
             whole_log = scatter(found, rows, len(distinct), int(whole["depth"]))
+        rankings = self._rankings(valued, pairs)
         return Counts(
             pairs,
             numbers(queries["impressions"], np.int64),
@@ -216,18 +219,24 @@ class RelationalPass:
             numbers(queries["reward2"], np.float64),
             shown,
             clicked,
-            self._rankings(valued, pairs),
+            rankings,
             int(whole["n"]),
             int(self.totals["longest"]),
             origin,
             whole_log,
+            rankings if self._all_rankings() else None,
         )
+
+    def _all_rankings(self) -> bool:
+        """Whether every ranking is fetched, and not only those that the target can show."""
+        pages = self.plan.pages
+        return self.plan.rankings == "all" or pages == "all" or (pages == "fit" and self.totals["rows"] <= FETCHED)
 
     def _rankings(self, valued: ir.Table, pairs: Pairs) -> Rankings | None:
         plan, depth = self.plan, pairs.positions
-        if plan.rankings == "none":
+        if plan.rankings == "none" and not self._all_rankings():
             return None
-        if isinstance(plan.rankings, WantedRankings):
+        if isinstance(plan.rankings, WantedRankings) and not self._all_rankings():
             valued = valued.semi_join(self.engine.upload(beginnings(plan.rankings, depth)), ["query", "items"])
         clicks = depth if plan.ranking_clicks else 0
         found = self.engine.fetch(x.per_ranking(valued, plan.by_propensity, clicks)).combine_chunks()

@@ -87,11 +87,12 @@ class SpilledRankings:
     queries: Codes = field(repr=False)
     positions: int
     by_propensity: bool = True
+    quick: bool = False
 
-    def chunks(self) -> Iterator[Rankings]:
+    def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
         for chunk in self.spill.read(self.positions):
             moved = chunk.moved(self.pair_rows, self.queries)
-            yield moved if self.by_propensity else moved.without_propensity()
+            yield from (moved if self.by_propensity else moved.without_propensity()).chunks(low, high)
 
     def without_propensity(self) -> SpilledRankings:
         return replace(self, by_propensity=False)

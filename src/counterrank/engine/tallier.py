@@ -58,7 +58,8 @@ class Tallier:
             if done >= len(rows):
                 break
             self._make_group_room()
-        return coder.by_query(codes, coded, rows.impressions if counted else None)
+        kept = reward if plan.metric == "reward" else None
+        return coder.by_query(codes, coded, rows.impressions if counted else None, kept)
 
     def _make_group_room(self) -> None:
         used = int(self.size[kernels.GROUPS])

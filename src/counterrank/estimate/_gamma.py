@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -15,11 +14,11 @@ from counterrank.estimate.base import Vector
 from counterrank.ids import Codes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table, sum_by
-from counterrank.statistics.rankings import Rankings
 
 NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
-BLOCK = 32 << 20  # entries of the matrices held at a time: 256 MB
 THREADS = 2
+BLOCK = (32 << 20) // THREADS  # entries of the matrices that a thread holds at a time: all threads together 256 MB
+QUICK = 1 << 18  # the same where rankings are found quickly: 2 MB, which stay in a processor's cache
 
 
 class LogGamma:
@@ -50,98 +49,57 @@ class LogGamma:
         self._run()
 
     def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of queries whose matrices fit into memory together."""
-        number = np.cumsum(self.dims.astype(np.int64) ** 2) // BLOCK
+        """Ranges of queries that a thread takes at a time: small where their rankings are found quickly."""
+        assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
+        entries = self.dims.astype(np.int64) ** 2
+        size = QUICK if self.counts.pages.quick else min(BLOCK, max(int(entries.sum()) // THREADS, 1))
+        number = np.cumsum(entries) // size
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
 
     def _run(self) -> None:
-        blocks = self.blocks()
-        for first, last in blocks:
-            offsets = np.concatenate([[0], np.cumsum(self.dims[first:last] ** 2)])
-            gamma = np.zeros(int(offsets[-1]))
-            theta, u, phi = (np.zeros(self.target.shape) for _ in range(3))
-            spans, places = self._spans(first, last), (self.coordinate, self.dims)
-            with ThreadPoolExecutor(THREADS) as pool:  # each thread has queries of its own
-                for c in self._chunks(first, last, len(blocks)):
-                    adding: list[Any] = [
-                        c.queries,
-                        c.rows,
-                        c.impressions,
-                        c.reward,
-                        *places,
-                        offsets,
-                        first,
-                        gamma,
-                        theta,
-                    ]
-                    _wait(pool.submit(_add, *span, *adding) for span in spans)
-                self._solve(pool, spans, first, last, offsets, gamma, theta, u, phi)
-                for c in self._chunks(first, last, len(blocks)):
-                    weighing: list[Any] = [
-                        c.queries,
-                        c.rows,
-                        c.impressions,
-                        c.reward,
-                        c.reward2,
-                        *places,
-                        offsets,
-                        first,
-                        gamma,
-                    ]
-                    weighing += [u, phi, self._n, self.sums]
-                    _wait(pool.submit(_weigh, *span, *weighing) for span in spans)
+        theta, u, phi = (np.zeros(self.target.shape) for _ in range(3))
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(lambda block: self._work(block, theta, u, phi), self.blocks()))
+        self.lost += self._outside
 
-    def _spans(self, first: int, last: int) -> list[tuple[int, int]]:
-        cost = np.cumsum(self.dims[first:last].astype(float) ** 3)
-        edges = first + np.searchsorted(cost, cost[-1] * np.arange(1, THREADS) / THREADS)
-        return list(pairwise([first, *edges.tolist(), last]))
-
-    def _chunks(self, first: int, last: int, blocks: int) -> Iterator[Rankings]:
-        assert self.counts.rankings is not None  # noqa: S101 - the plan asked for them
-        for chunk in self.counts.rankings.chunks():
-            if blocks == 1:
-                yield chunk
-            elif (inside := (chunk.queries >= first) & (chunk.queries < last)).any():
-                yield chunk.taken(np.flatnonzero(inside))
+    def _work(self, block: tuple[int, int], theta: Table, u: Table, phi: Table) -> None:
+        """One block of queries: Γ̂ added up, inverted, and used on the same rankings."""
+        first, last = block
+        offsets = np.concatenate([[0], np.cumsum(self.dims[first:last] ** 2)])
+        gamma = np.zeros(int(offsets[-1]))
+        places = (self.coordinate, self.dims, offsets, first, gamma)
+        assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
+        for c in self.counts.pages.chunks(first, last):
+            _add(c.queries, c.rows, c.impressions, c.reward, *places, theta)
+        self._solve(first, last, offsets, gamma, theta, u, phi)
+        for c in self.counts.pages.chunks(first, last):
+            _weigh(c.queries, c.rows, c.impressions, c.reward, c.reward2, *places, u, phi, self._n, self.sums)
 
     def _solve(
-        self, pool: ThreadPoolExecutor, spans: list[tuple[int, int]], first: int, last: int, offsets: Codes,
-        gamma: Vector, theta: Table, u: Table, phi: Table,
+        self, first: int, last: int, offsets: Codes, gamma: Vector, theta: Table, u: Table, phi: Table
     ) -> None:  # fmt: skip
         pairs, n = self.counts.pairs, self._n
-        doubt = np.zeros(last, dtype=bool)
-
-        def work(span: tuple[int, int]) -> None:
-            _solve(*span, first, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
-                   gamma, theta, u, phi, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
-
-        list(pool.map(work, spans))
-        for q in np.flatnonzero(doubt):
+        doubt = np.zeros(last - first, dtype=bool)
+        _solve(first, last, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
+               gamma, theta, u, phi, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
+        for q in first + np.flatnonzero(doubt):
             size = int(self.dims[q])
             original = gamma[offsets[q - first] : offsets[q - first + 1]].reshape(size, size).copy()
             inverse, self.condition[q] = pseudoinverse(original)
             gamma[offsets[q - first] : offsets[q - first + 1]] = inverse.ravel()
             _finish(q, pairs.starts, self.coordinate, n, self.target, inverse, original, theta, u, phi, self.sigma2,
                     self.lost)  # fmt: skip
-        self.lost[first:last] += self._outside[first:last]
-
-
-def _wait(jobs: Iterable[Future[None]]) -> None:
-    for job in list(jobs):
-        job.result()
 
 
 @njit(cache=True, nogil=True)
 def _add(
-    low: Any, high: Any, queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any,
-    offsets: Any, first: Any, gamma: Any, theta: Any,
+    queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any, offsets: Any, first: Any,
+    gamma: Any, theta: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
-        if q < low or q >= high:
-            continue
         while length < rows.shape[1] and rows[g, length] >= 0:
             at[length] = coordinate[rows[g, length], length]
             theta[rows[g, length], length] += reward[g]
@@ -154,14 +112,12 @@ def _add(
 
 @njit(cache=True, nogil=True)
 def _weigh(
-    low: Any, high: Any, queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, coordinate: Any,
-    dims: Any, offsets: Any, first: Any, gamma: Any, u: Any, phi: Any, total: Any, out: Any,
+    queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, coordinate: Any, dims: Any, offsets: Any,
+    first: Any, gamma: Any, u: Any, phi: Any, total: Any, out: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
-        if q < low or q >= high:
-            continue
         w = expected = leverage = 0.0
         while length < rows.shape[1] and rows[g, length] >= 0:
             at[length] = coordinate[rows[g, length], length]
@@ -192,10 +148,10 @@ def _weigh(
 
 @njit(cache=True, nogil=True)
 def _solve(
-    low: Any, high: Any, first: Any, starts: Any, lengths: Any, coordinate: Any, dims: Any, offsets: Any, n: Any,
+    first: Any, last: Any, starts: Any, lengths: Any, coordinate: Any, dims: Any, offsets: Any, n: Any,
     target: Any, gamma: Any, theta: Any, u: Any, phi: Any, sigma2: Any, lost: Any, kappa: Any, doubt: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
-    for q in range(low, high):
+    for q in range(first, last):
         size = dims[q]
         matrix = gamma[offsets[q - first] : offsets[q - first + 1]].reshape((size, size))
         for i in range(size):
@@ -209,7 +165,7 @@ def _solve(
             _finish(q, starts, coordinate, n, target, matrix, original, theta, u, phi, sigma2, lost)
         else:
             matrix[:] = original
-            doubt[q] = True
+            doubt[q - first] = True
 
 
 @njit(cache=True, nogil=True)

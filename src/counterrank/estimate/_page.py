@@ -28,7 +28,7 @@ def weigh(evidence: Evidence) -> PageSums:
     """The sums of this evidence; `pi` and `wpi` share them."""
     found = evidence.memo.get("pi")
     if not isinstance(found, PageSums):
-        if evidence.counts.rankings is None:
+        if evidence.counts.pages is None:
             raise InputError("the rankings of the log were not counted")
         found = evidence.memo["pi"] = _from_shares(evidence) if evidence.shares else _from_policy(evidence)
     return found
@@ -65,8 +65,8 @@ def _from_policy(evidence: Evidence) -> PageSums:
     if evidence.same:
         return _same(evidence, known.kappa)
     held, logged, impossible = np.zeros((5, size)), np.zeros(size), 0.0
-    assert counts.rankings is not None  # noqa: S101 - `weigh` looked
-    for chunk in counts.rankings.chunks():
+    assert counts.pages is not None  # noqa: S101 - `weigh` looked
+    for chunk in counts.pages.chunks():
         inside = chunk.rows >= 0
         w = np.where(inside, known.u[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1)
         w = np.where(np.abs(w) > NONE, w, 0.0)

@@ -18,7 +18,7 @@ class Pseudoinverse:
     name: ClassVar[str] = "pi"
     assumption: ClassVar[str] = "a page's reward is a sum over its (item, position) pairs, observed or not"
     needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = True
+    needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = True
     clips: ClassVar[bool] = False
 

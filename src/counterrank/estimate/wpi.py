@@ -21,7 +21,7 @@ class WeightedPseudoinverse:
     name: ClassVar[str] = "wpi"
     assumption: ClassVar[str] = "as pi; and what the log cannot tell is worth what it can"
     needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = True
+    needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = True
     clips: ClassVar[bool] = False
 

@@ -69,7 +69,8 @@ def evaluate(
     names, notes = choose_estimators(estimators, question.metric)
     chosen = [ESTIMATORS[name] for name in names]
     pairs = any(e.needs_pairs for e in chosen)
-    run = open_engine(engine).count(log, question.plan(any(e.needs_rankings for e in chosen), pairs))
+    plan = question.plan(any(e.needs_rankings for e in chosen), "all" if pairs else "none")
+    run = open_engine(engine).count(log, plan)
     evidence = question.evidence(run, any(e.needs_clicks or e.needs_pairs for e in chosen))
     if estimators is None and pairs and (reason := too_much(evidence)):
         names = [name for name in names if not ESTIMATORS[name].needs_pairs]

@@ -76,10 +76,13 @@ class Question:
             check_clip(clip),
         )  # fmt: skip
 
-    def plan(self, rankings: bool, pairs: bool = False) -> Plan:
-        """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pairs`: all of them."""
+    def plan(self, rankings: bool, pages: Literal["none", "fit", "all"] = "none") -> Plan:
+        """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pages`: all of them.
+
+        Where the logging policy is given, it is asked for the chance of each ranking: they are grouped.
+        """
         wanted: Literal["none", "all"] | WantedRankings = "none"
-        if pairs:
+        if pages != "none" and self.logging is not None:
             wanted = "all"
         elif rankings and not self.same:
             listed = self.target.rankings()
@@ -91,6 +94,7 @@ class Question:
             queries=self.target.queries(),
             top=self.top,
             rankings=wanted,
+            pages=pages,
             by_propensity=self.by_propensity and wanted != "none",
             all_items=self.top is not None and any(policy.ranks_all for policy in policies),
             whole_log=isinstance(self.examination, str) and self.examination == "em",

@@ -51,8 +51,7 @@ def _page(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
 
 def _known(name: str, evidence: Evidence) -> bool:
     """Whether the logging policy behind the weights was given, and not estimated by shares."""
-    by_ranking = ESTIMATORS[name].needs_rankings and not ESTIMATORS[name].needs_pairs
-    return not (evidence.estimated if by_ranking else evidence.shares)
+    return not (evidence.estimated if ESTIMATORS[name].needs_rankings else evidence.shares)
 
 
 def _lost(name: str, estimate: Estimate, evidence: Evidence, normalised: bool) -> str:

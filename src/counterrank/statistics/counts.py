@@ -28,11 +28,12 @@ class Counts:
     reward2: NDArray[np.float64]  # (Q,) Σ reward²
     shown: Codes  # (P, K) impressions that show the pair's item at the position
     clicked: Codes  # (P, K) of these, clicked
-    rankings: RankingGroups | None
+    rankings: RankingGroups | None  # one group per ranking: of all rankings, or of those that were asked for
     log_impressions: int  # of the whole log, also of queries that were not asked for
     longest: int  # the longest list, uncut
     origin: float = 0.0
     whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
+    pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
 
     @property
     def total(self) -> int:
@@ -56,13 +57,13 @@ class Counts:
         if len(pairs) == len(old):
             return self
         rows = pairs.find(old.queries, old.items)
-        rankings = self.rankings.moved(rows) if self.rankings is not None else None
         return replace(
             self,
             pairs=pairs,
             shown=_scattered(self.shown, rows, len(pairs)),
             clicked=_scattered(self.clicked, rows, len(pairs)),
-            rankings=rankings,
+            rankings=self.rankings.moved(rows) if self.rankings is not None else None,
+            pages=self.pages.moved(rows) if self.pages is not None else None,
         )
 
     def rebased(self, origin: float) -> Counts:
@@ -71,13 +72,13 @@ class Counts:
         if step == 0:
             return self
         n = self.impressions
-        groups = sum_chunks(self.rankings).shifted(step) if self.rankings is not None else None
         return replace(
             self,
             origin=origin,
             reward=self.reward + n * step,
             reward2=self.reward2 + 2 * step * self.reward + n * step**2,
-            rankings=groups,
+            rankings=sum_chunks(self.rankings).shifted(step) if self.rankings is not None else None,
+            pages=sum_chunks(self.pages).shifted(step) if self.pages is not None else None,
         )
 
     def __add__(self, other: Counts) -> Counts:
@@ -96,7 +97,7 @@ class Counts:
         shown = np.zeros((len(pairs), positions), dtype=np.int64)
         clicked = np.zeros_like(shown)
         totals: list[NDArray[Any]] = [np.zeros(len(query_ids)) for _ in range(3)]
-        moved = []
+        moved: dict[str, list[Rankings]] = {"rankings": [], "pages": []}
         for i, part in enumerate((self, other)):
             rows = pairs.find(of_query[i], of_item[i])
             depth = part.pairs.positions
@@ -104,9 +105,10 @@ class Counts:
             clicked[rows] += np.pad(part.clicked, ((0, 0), (0, positions - depth)))
             for total, values in zip(totals, (part.impressions, part.reward, part.reward2), strict=True):
                 total[queries[i]] += values
-            if part.rankings is not None:
-                groups = sum_chunks(part.rankings)
-                moved.append(groups.moved(rows, queries[i], positions))
+            for name, groups in (("rankings", part.rankings), ("pages", part.pages)):
+                if groups is not None:
+                    moved[name].append(sum_chunks(groups).moved(rows, queries[i], positions))
+        added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
         return Counts(
             pairs,
             totals[0].astype(np.int64),
@@ -114,10 +116,11 @@ class Counts:
             totals[2],
             shown,
             clicked,
-            moved[0] + moved[1] if len(moved) == 2 else None,
+            added["rankings"],
             self.log_impressions + other.log_impressions,
             max(self.longest, other.longest),
             self.origin,
+            pages=added["pages"],
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,17 @@ class Rankings:
     reward2: NDArray[np.float64]  # (G,) Σ reward²
     propensity: NDArray[np.float64] | None = None  # (G,)
     clicks: Codes | None = None  # (G, K) clicks by position, where they were asked for
+    quick: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.queries)
 
-    def chunks(self) -> Iterator[Rankings]:
-        """All groups, a part at a time: here one part. Groups that live on disk come in many."""
-        yield self
+    def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
+        """The groups of queries low to high, a part at a time: here one part. Groups that live on disk come in many."""
+        if low == 0 and high is None:
+            yield self
+        elif (inside := (self.queries >= low) & (self.queries < (np.inf if high is None else high))).any():
+            yield self if inside.all() else self.taken(np.flatnonzero(inside))
 
     @property
     def lengths(self) -> Codes:
@@ -114,7 +118,11 @@ class Rankings:
 class RankingGroups(Protocol):
     """Groups of rankings, in memory or on disk."""
 
-    def chunks(self) -> Iterator[Rankings]: ...
+    @property
+    def quick(self) -> bool:
+        """Whether the groups of a few queries are found without looking at all others."""
+
+    def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]: ...
 
     def moved(self, pair_rows: Codes) -> RankingGroups: ...
 

@@ -1,0 +1,66 @@
+"""Coded rows kept for later: in memory while there is room, then in files, or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from counterrank.engine.coder import CodedRows
+from counterrank.errors import InputError
+
+
+class KeptRows:
+    """Batches of coded rows. Beyond `room` bytes: to disk, or all are forgotten (`complete` is then False)."""
+
+    def __init__(self, room: int, to_disk: bool) -> None:
+        self.room, self.to_disk = room, to_disk
+        self.complete = True
+        self.in_memory: list[CodedRows] = []
+        self._bytes = 0
+        self._files = 0
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def add(self, rows: CodedRows) -> None:
+        if not self.complete:
+            return
+        self._bytes += rows.nbytes
+        if self._bytes <= self.room:
+            self.in_memory.append(rows)
+        elif self.to_disk:
+            self._write(rows)
+        else:
+            self.complete = False
+            self.in_memory = []
+
+    def on_disk(self) -> Iterator[CodedRows]:
+        """The batches that did not fit, one at a time."""
+        for number in range(self._files):
+            columns = {}
+            for name in ("coded", "starts", "impressions", "reward"):
+                path = self._path(number, name)
+                columns[name] = np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
+            coded, starts = columns["coded"], columns["starts"]
+            assert coded is not None and starts is not None  # noqa: S101, PT018 - always written
+            yield CodedRows(coded, columns["impressions"], starts, columns["reward"])
+
+    def _write(self, rows: CodedRows) -> None:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="counterrank-")
+        number = self._files
+        try:
+            for name in ("coded", "starts", "impressions", "reward"):
+                if (column := getattr(rows, name)) is not None:
+                    np.save(self._path(number, name), column, allow_pickle=False)
+        except OSError as error:
+            raise InputError(
+                f"the rows for pi and wpi do not fit on the disk behind {tempfile.gettempdir()} ({error.strerror}): "
+                "make room, set TMPDIR to a larger disk, or leave out pi and wpi"
+            ) from None
+        self._files += 1
+
+    def _path(self, number: int, column: str) -> Path:
+        assert self._folder is not None  # noqa: S101 - a file was written
+        return Path(self._folder.name) / f"{number}-{column}.npy"

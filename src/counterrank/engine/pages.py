@@ -1,0 +1,63 @@
+"""Kept rows as groups of rankings: every row a group of its own impressions, read a few queries at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.engine import kernels
+from counterrank.engine.coder import CodedRows
+from counterrank.engine.kept import KeptRows
+from counterrank.ids import Codes
+from counterrank.statistics.rankings import Rankings
+
+CHUNK_ROWS = 1 << 15  # what a thread reads at a time stays in a processor's cache
+
+
+@dataclass(frozen=True)
+class RowPages:
+    """`Counts.pages` of the embedded engine. Pair p of the coder is row pair_rows[p], of query pair_query[p]."""
+
+    kept: KeptRows
+    pair_rows: Codes
+    pair_query: Codes = field(repr=False)
+    codes: Codes = field(repr=False)  # the coder's code of each query, rising
+    positions: int
+    theta: NDArray[np.float64] = field(repr=False)  # what a click at each position is worth, where rows have no reward
+    quick: bool = True
+
+    def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
+        high = len(self.codes) if high is None else high
+        first, last = int(self.codes[low]), int(self.codes[high - 1]) + 1
+        for rows in self._batches():
+            start, end = 0, len(rows.coded)
+            if len(rows.starts):
+                start, end = (int(rows.starts[min(q, len(rows.starts) - 1)]) for q in (first, last))
+            for at in range(start, end, CHUNK_ROWS):
+                yield self._read(rows, at, min(at + CHUNK_ROWS, end), low, high)
+
+    def _batches(self) -> Iterator[CodedRows]:
+        yield from self.kept.in_memory
+        yield from self.kept.on_disk()
+
+    def _read(self, rows: CodedRows, start: int, end: int, low: int, high: int) -> Rankings:
+        size = end - start
+        queries, shown = np.empty(size, dtype=np.int64), np.empty((size, self.positions), dtype=np.int64)
+        sums = np.empty((3, size))
+        impressions = rows.impressions if rows.impressions is not None else np.zeros(0, dtype=np.int64)
+        reward = rows.reward if rows.reward is not None else np.zeros(0)
+        used = kernels.read_pages(
+            start, end, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high,
+            queries, shown, sums,
+        )  # fmt: skip
+        return Rankings(queries[:used], shown[:used], *sums[:, :used])
+
+    def moved(self, pair_rows: Codes) -> RowPages:
+        known = self.pair_rows >= 0
+        return replace(self, pair_rows=np.where(known, pair_rows[np.where(known, self.pair_rows, 0)], -1))
+
+    def without_propensity(self) -> RowPages:
+        return self
