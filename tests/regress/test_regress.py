@@ -157,3 +157,10 @@ def test_folds_depend_on_the_text_alone() -> None:
     folds = folds_of(pa.array(texts))
     assert np.bincount(folds).min() > 300
     assert folds_of(pa.array(texts[::-1])).tolist() == folds.tolist()[::-1]
+
+
+@pytest.mark.parametrize("name", ["tree", "lightgbm"])
+def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """LightGBM writes to standard output itself, which belongs to JSON."""
+    given(name, rows(200)).fit(without=0)
+    assert capfd.readouterr() == ("", "")

@@ -10,8 +10,9 @@ from counterrank.regress.base import Matrix, Vector
 
 PARAMETERS: dict[str, Any] = {
     "objective": "regression", "verbosity": -1, "seed": 0, "deterministic": True, "force_row_wise": True,
-    "num_threads": 2, "min_data_in_bin": 1,
+    "min_data_in_bin": 1, "feature_pre_filter": False,
 }  # fmt: skip
+LARGE = 2_000_000  # numbers from which a second thread pays; below it, threads mostly wait for each other
 
 
 def load() -> Any:
@@ -28,4 +29,14 @@ def load() -> Any:
 
 def dataset(x: Matrix, y: Vector, weight: Vector) -> Any:
     """Rows, binned once; `subset` takes some of them."""
-    return load().Dataset(x, label=y, weight=weight, params=PARAMETERS, free_raw_data=False).construct()
+    found = load().Dataset(x, label=y, weight=weight, params=_threads(x.size), free_raw_data=False)
+    return found.construct()
+
+
+def train(data: Any, rounds: int, shape: dict[str, Any]) -> Any:
+    """So many trees of this shape."""
+    return load().train({**_threads(data.num_data() * data.num_feature()), **shape}, data, rounds)
+
+
+def _threads(cells: int) -> dict[str, Any]:
+    return {**PARAMETERS, "num_threads": 2 if cells > LARGE else 1}

@@ -36,21 +36,21 @@ class LightGBM(RowTraining):
     linear: ClassVar[bool] = False
 
     def fit(self, without: int | None = None) -> BoostedFit:
-        lightgbm = _lightgbm.load()
         x, y, weight, fold, notes = self.gathered(without)
         whole = _lightgbm.dataset(x, y, weight)
-        parameters = {**_lightgbm.PARAMETERS, **SHAPE}
         counts = np.arange(STEP, MOST + 1, STEP)
         loss, plain = np.zeros(len(counts)), 0.0
         parts = splits(np.unique(fold).tolist())
         for tested, _ in parts:
             out = fold == tested
-            booster = lightgbm.train(parameters, whole.subset(np.flatnonzero(~out)), MOST)
+            booster = _lightgbm.train(whole.subset(np.flatnonzero(~out)).construct(), MOST, SHAPE)
+            held, left = x[out], y[out].astype(np.float64)
             for i, count in enumerate(counts):
-                loss[i] += float(weight[out] @ (y[out] - booster.predict(x[out], num_iteration=count)) ** 2)
+                left = left - booster.predict(held, start_iteration=count - STEP, num_iteration=STEP)
+                loss[i] += float(weight[out] @ left**2)
             plain += float(weight[out] @ (y[out] - np.average(y[~out], weights=weight[~out])) ** 2)
         best = int(counts[np.argmin(loss)]) if parts else 100
         if not parts:
             notes = [*notes, "the number of trees is not cross-validated: all queries are in one fold"]
         r2 = float(1 - loss.min() / plain) if plain > 0 else None
-        return BoostedFit(lightgbm.train(parameters, whole, best), f"{best} trees", r2, notes)
+        return BoostedFit(_lightgbm.train(whole, best, SHAPE), f"{best} trees", r2, notes)

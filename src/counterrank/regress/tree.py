@@ -65,7 +65,7 @@ def _grown(data: Any, y: Vector, weight: Vector) -> tuple[Any, Matrix]:
         "learning_rate": 1.0, "max_depth": DEEPEST, "num_leaves": 2**DEEPEST, "min_data_in_leaf": LEAST,
         "min_sum_hessian_in_leaf": 0.0, "lambda_l2": 0.0,
     }  # fmt: skip
-    booster = _lightgbm.load().train({**_lightgbm.PARAMETERS, **shape}, data, 1)
+    booster = _lightgbm.train(data.construct(), 1, shape)
     root = booster.dump_model()["tree_info"][0]
     if root["num_leaves"] < 2:
         return None, np.full((1, DEEPEST + 1), mean)
