@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import page_oracle
 import pytest
+from threadpoolctl import threadpool_info
 
 import counterrank as cr
 import oracle
@@ -229,7 +230,7 @@ def test_deviation_and_json() -> None:
     got = cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi,wpi,rctr", weights="dcg")
     pi, wpi, rctr = json.loads(got.to_json())["estimates"]
     largest = 1 + 1 / np.log2(3)
-    assert pi["deviation"] == pytest.approx(deviation(2.0, 2.0, 4, 0.95, largest))
+    assert pi["deviation"] == pytest.approx(deviation(2.0, 2.0, 4, 0.95, largest / 2))  # weights average 1
     assert (pi["sigma2"], pi["rho"], pi["rho_bar"], pi["kappa"]) == pytest.approx((2.0, 2.0, 2.0, 1.0))
     assert wpi["deviation"] is None
     assert "sigma2" not in rctr
@@ -237,17 +238,41 @@ def test_deviation_and_json() -> None:
     assert any("shares" in text for text in pi["warnings"])
     assert got.to_arrow()["sigma2"].to_pylist() == pytest.approx([2.0, 2.0, None])
     wide = cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi", reward_range="-10,2")
-    assert wide["pi"].page.deviation == pytest.approx(deviation(2.0, 2.0, 4, 0.95, 10))
+    assert wide["pi"].page.deviation == pytest.approx(deviation(2.0, 2.0, 4, 0.95, 6))
+    known = cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi", reward_range="-10,2", logging="uniform")
+    assert known["pi"].page.deviation == pytest.approx(deviation(2.0, 2.0, 4, 0.95, 10))
     with pytest.raises(cr.errors.InputError, match="--reward-range"):
         cr.evaluate(log, {"q": ["a", "b"]}, reward_range="1")
 
 
-def test_a_reward_needs_its_range_for_the_bound() -> None:
-    log = {"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "reward": [1.0, 0.5, 0.2, 0.0]}
-    row = cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi")["pi"]
-    assert row.page.deviation is None
-    assert any("--reward-range" in text for text in row.warnings)
-    assert cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi", reward_range=(0, 1))["pi"].page.deviation > 0
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+def test_the_range_of_rewards_is_that_of_the_log_unless_it_is_given(engine: str) -> None:
+    """Rewards of queries that the target does not have are not counted."""
+    log = {
+        "query": [*"qqqq", "other"], "items": [["a", "b"], ["b", "a"]] * 2 + [["a", "b"]],
+        "reward": [1.5, 0.5, 0.2, -1.0, 99.0],
+    }  # fmt: skip
+    row = cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi", engine=engine)["pi"]
+    assert row.page.deviation == pytest.approx(deviation(2.0, 2.0, 4, 0.95, 1.25))
+    assert any("smallest and the largest logged reward, -1 and 1.5" in text for text in row.warnings)
+    given = cr.evaluate(log, {"q": ["a", "b"]}, estimators="pi", reward_range=(-2, 2), engine=engine)["pi"]
+    assert given.page.deviation == pytest.approx(deviation(2.0, 2.0, 4, 0.95, 2))
+    assert not any("logged reward" in text for text in given.warnings)
+    flat = cr.evaluate(log | {"reward": [1.0] * 5}, {"q": ["a", "b"]}, estimators="pi", engine=engine)["pi"]
+    assert flat.page.deviation is None
+    assert any("--reward-range" in text for text in flat.warnings)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_constant_added_to_all_rewards_is_added_to_the_value(seed: int) -> None:
+    """With shares from the log and a supported target, weights average 1: the bound may centre rewards."""
+    rng = random.Random(seed)
+    rows = make_rows(rng, ragged=False, rewards=True)
+    target = as_table(page_oracle.shares(rows))
+    plain = cr.evaluate(as_log(rows), target, estimators="pi")["pi"]
+    more = cr.evaluate(as_log([row | {"reward": row["reward"] + 7} for row in rows]), target, estimators="pi")["pi"]
+    assert more.value == pytest.approx(plain.value + 7, abs=1e-9)
+    assert more.page.deviation == pytest.approx(plain.page.deviation)
 
 
 def test_what_the_log_cannot_tell_is_said() -> None:
@@ -318,3 +343,21 @@ def test_eigenvalues_decide_where_pivots_do_not() -> None:
     found, condition = pseudoinverse(gamma)
     assert condition == pytest.approx(1e8, rel=1e-5)
     assert gamma @ found @ gamma == pytest.approx(gamma, abs=1e-8)
+
+
+def test_small_matrices_are_not_shared_between_threads_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranking so rare that eigenvalues must decide: threads that have threads of their own would only wait."""
+    threads = set()
+
+    def eigh(matrix: np.ndarray) -> Any:
+        threads.update(info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas")
+        return real(matrix)
+
+    real = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", eigh)
+    log = {
+        "query": ["q"] * 3, "items": [["a", "b"], ["d", "c"], ["a", "c"]], "reward": [1.0, 2.0, 3.0],
+        "impressions": [10**9, 10**9, 1],
+    }  # fmt: skip
+    assert cr.evaluate(log, {"q": ["a", "c"]}, estimators="pi").value("pi") == pytest.approx(3.0, abs=1e-4)
+    assert threads == {1}

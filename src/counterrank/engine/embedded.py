@@ -133,6 +133,7 @@ class EmbeddedPass:
             origin=self.tallier.origin or 0.0,
             whole=whole,
             pages=rankings if self.plan.rankings == "all" else self._pages(rows, np.flatnonzero(keep), positions),
+            extremes=self.tallier.extremes,
         )
 
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:

@@ -182,12 +182,12 @@ def cut(rows: ir.Table, top: int | None) -> ir.Table:
 
 
 def totals(rows: ir.Table, top: int | None) -> ir.Table:
-    """One row: impressions, rows, the longest list, the longest down to position `top`, and the least reward."""
+    """One row: impressions, rows, the longest list, the longest down to `top`, the least and largest reward."""
     t: Any = rows
     depth = ibis.least(t.length, ibis.literal(top, "int64")) if top is not None else t.length
-    origin = {"origin": t.reward.min()} if "reward" in rows.columns else {}
+    rewards = {"least": t.reward.min(), "largest": t.reward.max()} if "reward" in rows.columns else {}
     sums = {"n": t.n.sum().cast("int64"), "rows": t.count()}
-    return rows.aggregate(**sums, longest=t.length.max(), depth=depth.max(), **origin)
+    return rows.aggregate(**sums, longest=t.length.max(), depth=depth.max(), **rewards)
 
 
 def valued(rows: ir.Table, theta: NDArray[Any], origin: float) -> ir.Table:

@@ -189,7 +189,8 @@ class RelationalPass:
     def _count(self, paired: ir.Table, whole: dict[str, Any]) -> Counts:
         fetch, plan, kinds = self.engine.fetch, self.plan, self.log.kinds()
         depth = int(self.totals["depth"])
-        origin = float(self.totals.get("origin") or 0.0)
+        least, largest = (self.totals.get(name) for name in ("least", "largest"))
+        origin = float(least or 0.0)  # rewards are counted from here
         valued = x.valued(self.rows, plan.weights(depth), origin)
         queries = fetch(x.per_query(valued)).sort_by("query")
         query_ids = Ids(text(queries["query"]), kinds.native_queries)
@@ -225,6 +226,7 @@ class RelationalPass:
             origin,
             whole_log,
             rankings if self._all_rankings() else None,
+            (float(least), float(largest)) if least is not None and largest is not None else None,
         )
 
     def _all_rankings(self) -> bool:

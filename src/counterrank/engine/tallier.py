@@ -27,6 +27,7 @@ class Tallier:
         self.origin: float | None = (
             None  # rewards are counted from here: the first one, so that sums of squares stay small
         )
+        self.extremes: tuple[float, float] | None = None  # the least and the largest reward of the queries asked for
 
     def make_room(self, positions: int) -> None:
         """Room for the queries and positions met so far."""
@@ -47,6 +48,8 @@ class Tallier:
         wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
         covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
+        if plan.metric == "reward" and rows.reward is not None:
+            self._span(rows.reward[(codes >= 0) & covered[codes]])
         done = 0
         while True:
             done = kernels.tally_rows(
@@ -60,6 +63,12 @@ class Tallier:
             self._make_group_room()
         kept = reward if plan.metric == "reward" else None
         return coder.by_query(codes, coded, rows.impressions if counted else None, kept)
+
+    def _span(self, rewards: NDArray[np.float64]) -> None:
+        if len(rewards):
+            low, high = float(rewards.min()), float(rewards.max())
+            old = self.extremes or (low, high)
+            self.extremes = min(low, old[0]), max(high, old[1])
 
     def _make_group_room(self) -> None:
         used = int(self.size[kernels.GROUPS])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from counterrank.errors import InputError
 from counterrank.estimate import _known
@@ -30,7 +31,9 @@ def weigh(evidence: Evidence) -> PageSums:
     if not isinstance(found, PageSums):
         if evidence.counts.pages is None:
             raise InputError("the rankings of the log were not counted")
-        found = evidence.memo["pi"] = _from_shares(evidence) if evidence.shares else _from_policy(evidence)
+        # many small matrices: threads of the linear algebra library's own would only wait for each other
+        with threadpool_limits(1, "blas"):
+            found = evidence.memo["pi"] = _from_shares(evidence) if evidence.shares else _from_policy(evidence)
     return found
 
 

@@ -50,12 +50,19 @@ def _bound(
     assert page is not None  # noqa: S101 - the caller looked
     if estimate.unsupported > 0:
         return None, []  # the bound is for a target that the logging policy supports
+    said = ["the deviation bound takes the log's shares for the logging policy's own"] if evidence.shares else []
     if limits is None and not evidence.of_clicks:
-        return None, ["no deviation bound: say with --reward-range between what numbers rewards can lie"]
+        limits = counts.extremes
+        if limits is None or limits[0] == limits[1]:
+            return None, ["no deviation bound: all logged rewards are equal: give the range with --reward-range"]
+        said.append(
+            f"the deviation bound takes the smallest and the largest logged reward, {limits[0]:.4g} and "
+            f"{limits[1]:.4g}, for the range: give --reward-range if rewards can lie outside"
+        )
     low, high = limits if limits is not None else (0.0, float(evidence.weights.sum()))
     mean = float(counts.origin + counts.reward.sum() / counts.total)
     if not low <= mean <= high:
         return None, [f"no deviation bound: the mean reward {mean:.4g} is outside the range {low:g} to {high:g}"]
-    said = ["the deviation bound takes the log's shares for the logging policy's own"] if evidence.shares else []
-    largest = max(abs(low), abs(high))
+    # where weights average 1 exactly, adding a constant to all rewards adds it to the estimate: centre them
+    largest = (high - low) / 2 if evidence.shares or evidence.same else max(abs(low), abs(high))
     return deviation(page.sigma2, page.rho, counts.total, confidence, largest), said

@@ -9,7 +9,8 @@ def deviation(sigma2: float, rho: float, impressions: int, confidence: float, la
     """|V̂ − V| ≤ B·(√(2σ²·ln(2/δ)/n) + 2(ρ+1)·ln(2/δ)/(3n)) with chance 1 − δ, for rewards within [−B, B].
 
     Assumes that rewards are sums over (item, position) pairs, that Γ is known and that q lies in its range. It is
-    Bernstein's inequality, with B the largest absolute reward. Reference: swaminathan2017, theorem 3, where B = 1.
+    Bernstein's inequality. Where the weights average 1 exactly, rewards may be counted from the middle of their range,
+    and B is half of it. Reference: swaminathan2017, theorem 3, where B = 1.
 
     >>> round(deviation(1.0, 1.0, 100, 0.95, 1.0), 4)
     0.3208

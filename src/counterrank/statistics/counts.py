@@ -34,6 +34,7 @@ class Counts:
     origin: float = 0.0
     whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
     pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
+    extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
 
     @property
     def total(self) -> int:
@@ -121,6 +122,7 @@ class Counts:
             max(self.longest, other.longest),
             self.origin,
             pages=added["pages"],
+            extremes=_spanned(self.extremes, other.extremes),
         )
 
 
@@ -131,6 +133,10 @@ def sum_chunks(groups: RankingGroups) -> Rankings:
     for chunk in chunks:
         total = total + chunk
     return total
+
+
+def _spanned(a: tuple[float, float] | None, b: tuple[float, float] | None) -> tuple[float, float] | None:
+    return (min(a[0], b[0]), max(a[1], b[1])) if a is not None and b is not None else None
 
 
 def _scattered(table: Codes, rows: Codes, size: int) -> Codes:
