@@ -8,9 +8,21 @@
 
 from counterrank import policy
 from counterrank.errors import InputError
-from counterrank.evaluate import Evaluation, backtest, check, evaluate
+from counterrank.evaluate import Comparison, Evaluation, backtest, check, compare, evaluate
 from counterrank.log import Log, read_log
 from counterrank.policy import read_policy
 
 __version__ = "0.1.0"
-__all__ = ["Evaluation", "InputError", "Log", "backtest", "check", "evaluate", "policy", "read_log", "read_policy"]
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "InputError",
+    "Log",
+    "backtest",
+    "check",
+    "compare",
+    "evaluate",
+    "policy",
+    "read_log",
+    "read_policy",
+]

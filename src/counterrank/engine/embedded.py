@@ -99,7 +99,7 @@ class EmbeddedPass:
         keep = (per_query[:, 0] > 0) & coder.covered(coder.queries.size)
         if not keep.any():
             raise InputError(
-                f"{self.log.name}: the target has rankings for none of the log's queries: are their ids the same?"
+                f"{self.log.name}: {self.plan.judged} rankings for none of the log's queries: are their ids the same?"
             )
         self.new_query = np.where(keep, np.cumsum(keep) - 1, -1)
         lengths = per_query[keep, 3].astype(np.int64)

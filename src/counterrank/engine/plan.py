@@ -39,6 +39,7 @@ class Plan:
     ranking_clicks: bool = False  # also count the clicks of each ranking by position
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
+    judged: str = "the target has"  # whose queries these are, for the error where the log has none of them
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class RelationalPass:
             raise InputError(f"{log.name}: the log is empty: {why}")
         if self.totals["n"] is None:
             raise InputError(
-                f"{log.name}: the target has rankings for none of the log's queries: are their ids the same?"
+                f"{log.name}: {plan.judged} rankings for none of the log's queries: are their ids the same?"
             )
         self.rows = x.cut(covered, plan.top)
         self.counts = self._count(rows if plan.whole_log else covered, whole)

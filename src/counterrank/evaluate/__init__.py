@@ -2,7 +2,9 @@
 
 from counterrank.evaluate.backtest import backtest
 from counterrank.evaluate.check import check
+from counterrank.evaluate.compare import compare
+from counterrank.evaluate.comparison import Comparison
 from counterrank.evaluate.evaluate import evaluate
 from counterrank.evaluate.result import Evaluation
 
-__all__ = ["Evaluation", "backtest", "check", "evaluate"]
+__all__ = ["Comparison", "Evaluation", "backtest", "check", "compare", "evaluate"]

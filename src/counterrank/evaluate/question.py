@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.engine import Metric, Pass, Plan, WantedRankings
@@ -27,7 +28,7 @@ class Question:
     """What is asked of a log, checked and complete.
 
     `logging` is None where the log's own shares stand for the logging policy; `by_propensity`: the log's column tells
-    the chance of each ranking. `same`: the target is the logging policy itself.
+    the chance of each ranking. `same`: the target is the logging policy itself. A comparison also has a baseline.
     """
 
     log: Log
@@ -41,6 +42,8 @@ class Question:
     weights: str | Sequence[float]
     examination: str | Sequence[float]
     clip: float
+    baseline: Policy | None = None
+    baseline_same: bool = False
     notes: list[str] = field(default_factory=list)
 
     @classmethod
@@ -56,25 +59,35 @@ class Question:
         clip: float | None = None,
         logging: Any = None,
         candidates: Any = None,
+        baseline: Any = None,
     ) -> Question:
         """From options as users give them."""
         asked_metric = _metric(log, metric, check_top(top), weights)
         position_weights(weights)
         if not (isinstance(examination, str) and examination == "em"):
             examination_curve(examination, 1)
-        policy = Uniform() if isinstance(target, str) and target == "uniform" else read_policy(target)
-        by_propensity, known = _logging(log, logging)
-        same = isinstance(policy, Logged) or policy is known
+        by_propensity, given = _logging(log, logging)
         narrowed = Uniform(candidates) if candidates is not None else None
-        if narrowed is not None:
-            policy = policy.narrowed(narrowed)
-            known = known.narrowed(narrowed) if known is not None else None
-        if same and known is not None:
-            policy = known
+        known = given.narrowed(narrowed) if given is not None and narrowed is not None else given
+
+        def judged(source: Any) -> tuple[Policy, bool]:
+            policy = Uniform() if isinstance(source, str) and source == "uniform" else read_policy(source)
+            same = isinstance(policy, Logged) or policy is given
+            if same and known is not None:
+                return known, same
+            return policy.narrowed(narrowed) if narrowed is not None else policy, same
+
+        policy, same = judged(target)
+        other, other_same = judged(baseline) if baseline is not None else (None, False)
         return cls(
-            log, policy, known, by_propensity and not same, same, narrowed, asked_metric, top, weights, examination,
-            check_clip(clip),
+            log, policy, known, by_propensity, same, narrowed, asked_metric, top, weights, examination,
+            check_clip(clip), other, other_same,
         )  # fmt: skip
+
+    @property
+    def sides(self) -> list[tuple[Policy, bool]]:
+        """The policies that are judged, and whether each is the logging policy itself."""
+        return [(self.target, self.same), *([(self.baseline, self.baseline_same)] if self.baseline else [])]
 
     def plan(self, rankings: bool, pages: Literal["none", "fit", "all"] = "none") -> Plan:
         """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pages`: all of them.
@@ -82,26 +95,41 @@ class Question:
         Where the logging policy is given, it is asked for the chance of each ranking: they are grouped.
         """
         wanted: Literal["none", "all"] | WantedRankings = "none"
+        judged = [policy for policy, same in self.sides if not same]
         if pages != "none" and self.logging is not None:
             wanted = "all"
-        elif rankings and not self.same:
-            listed = self.target.rankings()
-            wanted = "all" if listed is None else WantedRankings(*listed)
-        policies = [p for p in (self.target, self.logging) if p is not None]
+        elif rankings and judged:
+            listed = [policy.rankings() for policy in judged]
+            known = [each for each in listed if each is not None]
+            complete = len(known) == len(listed)
+            wanted = WantedRankings(*map(pa.concat_arrays, zip(*known, strict=True))) if complete else "all"
+        policies = [*(policy for policy, _ in self.sides), *([self.logging] if self.logging else [])]
         return Plan(
             metric=self.metric,
             weights=position_weights(self.weights),
-            queries=self.target.queries(),
+            queries=self._queries(),
             top=self.top,
             rankings=wanted,
             pages=pages,
-            by_propensity=self.by_propensity and wanted != "none",
+            by_propensity=self.by_propensity and bool(judged) and wanted != "none",
             all_items=self.top is not None and any(policy.ranks_all for policy in policies),
             whole_log=isinstance(self.examination, str) and self.examination == "em",
+            judged="the target has" if self.baseline is None else "target and baseline both have",
         )
 
+    def _queries(self) -> pa.Array | None:
+        """The queries that every judged policy has; None: all."""
+        known = [queries for policy, _ in self.sides if (queries := policy.queries()) is not None]
+        if len(known) < 2:
+            return known[0] if known else None
+        return known[0].filter(pc.is_in(known[0], value_set=known[1]))
+
     def evidence(self, run: Pass, marginals: bool) -> Evidence:
-        """The counted log with both policies on its pairs; `marginals`: some estimator needs those."""
+        """The counted log with the policies on its pairs; `marginals`: some estimator needs those."""
+        return self.evidences(run, marginals)[0]
+
+    def evidences(self, run: Pass, marginals: bool) -> list[Evidence]:
+        """The evidence on each policy that is judged."""
         counts = self._extended(run.counts)
         positions = self.top or counts.pairs.positions
         check_length(self.weights, positions, "weights")
@@ -109,23 +137,22 @@ class Question:
         by_propensity = self.by_propensity
         if by_propensity and self.top is not None and self.top < counts.longest:
             by_propensity = False
-            if counts.rankings is not None:
+            if counts.rankings is not None and not all(same for _, same in self.sides):
                 self.notes.append(
                     f"propensities are of whole rankings, but --top {self.top} cuts them: shares are used instead"
                 )
                 counts = replace(counts, rankings=counts.rankings.without_propensity())
         shares = LoggedShares(counts.pairs, counts.shown, counts.impressions)
         logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
-        target = logging if self.same else self.target.bind(counts.pairs)
         nothing = np.zeros(counts.shown.shape)
         shown_by_logging = logging.marginals() if marginals else nothing
         curve, fitted = self._examination(counts, positions)
         depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
-        return Evidence(
+        own = Evidence(  # on the logging policy itself
             counts=counts,
-            target=target,
+            target=logging,
             logging=logging,
-            shown_by_target=shown_by_logging if self.same or not marginals else target.marginals(),
+            shown_by_target=shown_by_logging,
             shown_by_logging=shown_by_logging,
             weights=theta[:depth],
             examination=curve[:depth],
@@ -134,16 +161,27 @@ class Question:
             fitted=fitted,
             clip=self.clip,
             shares=self.logging is None,
-            estimated=self.logging is None and not by_propensity,
-            same=self.same,
+            estimated=self.logging is None,
+            same=True,
             of_clicks=self.metric == "clicks",
-            by_propensity=by_propensity,
         )
+        found = []
+        for policy, same in self.sides:
+            bound = logging if same else policy.bind(counts.pairs)
+            shown = shown_by_logging if same or not marginals else bound.marginals()
+            by = by_propensity and not same
+            found.append(
+                replace(
+                    own, target=bound, shown_by_target=shown, same=same, by_propensity=by,
+                    estimated=own.estimated and not by, memo={},
+                )  # fmt: skip
+            )
+        return found
 
     def _extended(self, counts: Counts) -> Counts:
         """The counts with pairs for every item that a policy names for a query of the log."""
         queries, items = [], []
-        for policy in (self.target, self.logging, self.candidates):
+        for policy in (self.target, self.baseline, self.logging, self.candidates):
             if policy is not None:
                 named, shown = policy.items()
                 codes = counts.pairs.query_ids.codes(named)

@@ -91,10 +91,10 @@ class Evaluation(Tabular):
         return pa.Table.from_pylist([{name: row.get(name) for name in every} for row in rows])
 
     def to_pandas(self) -> Any:
-        return _need("pandas") and self.to_arrow().to_pandas()
+        return need("pandas") and self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        return _need("polars").from_arrow(self.to_arrow())
+        return need("polars").from_arrow(self.to_arrow())
 
     def summary(self) -> str:
         share = f", {self.covered:.1%} of the log" if self.covered < 1 else ""
@@ -143,7 +143,8 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def _need(package: str) -> Any:
+def need(package: str) -> Any:
+    """A package that only some results need."""
     try:
         return __import__(package)
     except ImportError:

@@ -1,0 +1,158 @@
+"""`compare`: is the target better than the baseline? One bound on their difference, from one pass over the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from counterrank.engine import Engine, open_engine
+from counterrank.errors import InputError
+from counterrank.estimate import Evidence
+from counterrank.evaluate.comparison import Bound, Comparison, QueryVerdicts, Verdict
+from counterrank.evaluate.options import check_confidence, position_weights
+from counterrank.evaluate.question import Question
+from counterrank.evaluate.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
+from counterrank.log import Log, read_log
+
+GENSPEC = "genspec"
+ASSUMED = "it is assumed that a click is the examination of the position times the attraction of the item"
+VERDICTS: dict[int, Verdict] = {1: "target", -1: "baseline", 0: "undecided"}
+
+
+def compare(
+    log: Any,
+    target: Any,
+    baseline: Any = "logging",
+    *,
+    metric: str | None = None,
+    top: int | None = None,
+    weights: str | Sequence[float] = "dcg",
+    examination: str | Sequence[float] = "reciprocal",
+    logging: Any = None,
+    candidates: Any = None,
+    confidence: float = 0.95,
+    engine: str | Engine = "duckdb",
+) -> Comparison:
+    """Whether `target` is better than `baseline`, by one bound on the difference of their values (genspec2021).
+
+    Both are policies, files or tables of one, {query: items}, or "logging". Clicks are weighed by the chance that the
+    log shows an item and the user looks at it. The log is cut to the queries that both have. See the docs of the
+    command for the other options.
+
+    >>> rows = {"query": ["q"] * 400, "items": [["a", "b"], ["b", "a"]] * 200, "clicks": [[1, 0], [0, 1]] * 200}
+    >>> compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]}).verdict
+    'target'
+    """
+    log = read_log(log)
+    check_confidence(confidence)
+    if metric not in (None, "clicks"):
+        raise InputError(f"the bound is on clicks, but --metric is {metric}: leave it out, or name an --estimator")
+    if "clicks" not in log.columns:
+        raise InputError(f"{log.name}: the bound needs clicks, which the log does not have: add --estimator list or pi")
+    question = Question.ask(
+        log, target, metric="clicks", top=top, weights=weights, examination=examination, logging=logging,
+        candidates=candidates, baseline=baseline,
+    )  # fmt: skip
+    run = open_engine(engine).count(log, question.plan(rankings=False))
+    return _relative(question, question.evidences(run, marginals=True), confidence, _said(log, logging))
+
+
+def _relative(question: Question, sides: Sequence[Evidence], confidence: float, notes: list[str]) -> Comparison:
+    target, baseline = sides
+    counts = target.counts
+    clicks = Clicks.of(target, float(position_weights(question.weights)(target.positions).max()))
+    difference = clicks.bounds(contrast(target, baseline), per_query=False)
+    lower, upper = _ends(difference, confidence)
+    alone = {
+        name: clicks.bounds(rank_weights(side), per_query=False)
+        for name, side in (("target", target), ("baseline", baseline))
+    }
+    unsupported = {
+        name: never_seen(side, clicks.propensity) for name, side in (("target", target), ("baseline", baseline))
+    }
+    each = clicks.bounds(contrast(target, baseline), per_query=True)
+    corrected = each.verdict(1 - (1 - confidence) / len(counts.impressions))
+    return Comparison(
+        difference=float(difference.value[0]),
+        lower=lower,
+        upper=upper,
+        confidence=confidence,
+        verdict=VERDICTS[int(difference.verdict(confidence)[0])],
+        impressions_needed=difference.needed(confidence)[0],
+        covered=counts.total / counts.log_impressions,
+        unsupported=unsupported,
+        separate={name: Bound(float(of.value[0]), *_ends(of, confidence)) for name, of in alone.items()},
+        impressions=counts.total,
+        queries=len(counts.impressions),
+        positions=target.positions,
+        metric=question.metric,
+        clicks=int(difference.clicks[0]),
+        estimator=GENSPEC,
+        interval="empirical-bernstein",
+        stderr=None,
+        by_query=_verdicts(each.verdict(confidence), corrected, confidence),
+        per_query=_per_query(target, each, corrected, confidence),
+        warnings=_warnings(clicks, difference, unsupported),
+        notes=[*notes, *target.fitted, ASSUMED],
+    )
+
+
+def _ends(bounds: Bounds, confidence: float) -> tuple[float | None, float | None]:
+    value, half = float(bounds.value[0]), float(bounds.half(confidence)[0])
+    return (None, None) if np.isnan(half) else (value - half, value + half)
+
+
+def _per_query(evidence: Evidence, each: Bounds, corrected: Any, confidence: float) -> pa.Table:
+    half = each.half(confidence)
+    none = np.isnan(half)
+    return pa.table(
+        {
+            "query": evidence.counts.pairs.query_ids.column(),
+            "impressions": pa.array(each.impressions),
+            "clicks": pa.array(each.clicks),
+            "difference": pa.array(each.value),
+            "lower": pa.array(each.value - half, mask=none),
+            "upper": pa.array(each.value + half, mask=none),
+            "verdict": pa.array([VERDICTS[int(v)] for v in each.verdict(confidence)]),
+            "impressions_needed": pa.array(each.needed(confidence), pa.int64()),
+            "significant_after_correction": pa.array(corrected != 0),
+        }
+    )
+
+
+def _verdicts(found: Any, corrected: Any, confidence: float) -> QueryVerdicts:
+    size = len(found)
+    wins, losses = (int((found == sign).sum()) for sign in (1, -1))
+    kept, kept_losses = (int((corrected == sign).sum()) for sign in (1, -1))
+    return QueryVerdicts(size, wins, losses, size - wins - losses, kept, kept_losses, size * (1 - confidence))
+
+
+def _warnings(clicks: Clicks, difference: Bounds, unsupported: dict[str, float]) -> list[str]:
+    said = []
+    found = int(difference.clicks[0])
+    if found < FEWEST:
+        said.append(f"the log has {'no clicks' if found == 0 else '1 click'}: a bound needs at least {FEWEST}")
+    for name, share in unsupported.items():
+        if share > 1e-9:
+            said.append(
+                f"the log never shows {share:.1%} of what the {name} shows: its value there counts as 0, and the bound "
+                "does not hold this"
+            )
+    if clicks.lost:
+        said.append(
+            f"{clicks.lost / found:.1%} of the clicks are on items that nobody can have looked at, as the logging "
+            "policy and the examination have it: they count as 0"
+        )
+    return said
+
+
+def _said(log: Log, logging: Any) -> list[str]:
+    said = list(log.notes)
+    if isinstance(logging, str) and logging == "propensity":
+        said.append("propensities are of whole rankings; chances of single items come from shares in the log")
+    if log.rejected:
+        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
+    return said
