@@ -8,6 +8,7 @@ import typer
 
 from counterrank.cli.backtest import backtest
 from counterrank.cli.check import check
+from counterrank.cli.compare import compare
 from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.reproduce import reproduce
@@ -21,6 +22,8 @@ Examples:
     counterrank check clicks.parquet
 
     counterrank evaluate clicks.parquet --target new.parquet
+
+    counterrank compare clicks.parquet --target new.parquet
 
     counterrank demo
 """
@@ -36,6 +39,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "evaluate": evaluate,
+    "compare": compare,
     "backtest": backtest,
     "simulate": simulate,
     "reproduce": reproduce,

@@ -11,7 +11,7 @@ import typer
 from counterrank.cli.check import check
 from counterrank.cli.common import console, print_table, say
 from counterrank.errors import InputError
-from counterrank.evaluate import evaluate
+from counterrank.evaluate import compare, evaluate
 from counterrank.evaluate.result import Row, number
 from counterrank.policy import Policy, read_policy
 from counterrank.simulate.export import write_policy
@@ -27,7 +27,7 @@ def demo(
     impressions: Annotated[int, typer.Option(help="Impressions of the made-up log.")] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 7,
 ) -> None:
-    """Simulate a log, check it, and judge three policies beside the truth.
+    """Simulate a log, check it, judge three policies beside the truth, and compare one with the log's own.
 
     Example:
 
@@ -43,8 +43,8 @@ def demo(
         screen.print()
         screen.rule(text, align="left", style="cyan")
 
-    title("1. A made-up click log: 40 queries, 12 items each, pages of 5")
-    world = make_world(queries=40, items=12, k=5, users="pbm", seed=seed)
+    title("1. A made-up click log: 40 queries, 12 items each, pages of 5, a tenth random")
+    world = make_world(queries=40, items=12, k=5, users="pbm", seed=seed, uniform_share=0.1)
     log = folder / "clicks.parquet"
     write_log(world, log, impressions, seed=seed, days=7)
     policies = {"better": world.better(), "worse": world.worse()}
@@ -77,9 +77,16 @@ def demo(
             "pbm assumes what these users do, and ip less than that: both find the truth. list needs the very rankings "
             "to have been logged; item ignores positions; rctr says the log's mean, whatever the target.",
             *remarks[:2],
-            f"The files are in {folder}",
         ]
     )
+
+    title("4. Ship it? One bound on the difference to the logging policy")
+    better = folder / "better.parquet"
+    screen.print(f"$ counterrank compare {log} --target {better}", style="dim", markup=False, soft_wrap=True)
+    answer = compare(str(log), read_policy(better))
+    print_table(*answer.cells(), title=answer.summary())
+    screen.print()
+    say([*answer.remarks(), f"The files are in {folder}"])
 
 
 def _cell(row: Row) -> str:

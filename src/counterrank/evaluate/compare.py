@@ -19,6 +19,7 @@ from counterrank.log import Log, read_log
 
 GENSPEC = "genspec"
 ASSUMED = "it is assumed that a click is the examination of the position times the attraction of the item"
+MUCH = 0.5  # share of the bound's width from which the worst case is told
 VERDICTS: dict[int, Verdict] = {1: "target", -1: "baseline", 0: "undecided"}
 
 
@@ -95,7 +96,7 @@ def _relative(question: Question, sides: Sequence[Evidence], confidence: float, 
         stderr=None,
         by_query=_verdicts(each.verdict(confidence), corrected, confidence),
         per_query=_per_query(target, each, corrected, confidence),
-        warnings=_warnings(clicks, difference, unsupported),
+        warnings=_warnings(clicks, difference, unsupported, confidence),
         notes=[*notes, *target.fitted, ASSUMED],
     )
 
@@ -130,7 +131,7 @@ def _verdicts(found: Any, corrected: Any, confidence: float) -> QueryVerdicts:
     return QueryVerdicts(size, wins, losses, size - wins - losses, kept, kept_losses, size * (1 - confidence))
 
 
-def _warnings(clicks: Clicks, difference: Bounds, unsupported: dict[str, float]) -> list[str]:
+def _warnings(clicks: Clicks, difference: Bounds, unsupported: dict[str, float], confidence: float) -> list[str]:
     said = []
     found = int(difference.clicks[0])
     if found < FEWEST:
@@ -145,6 +146,13 @@ def _warnings(clicks: Clicks, difference: Bounds, unsupported: dict[str, float])
         said.append(
             f"{clicks.lost / found:.1%} of the clicks are on items that nobody can have looked at, as the logging "
             "policy and the examination have it: they count as 0"
+        )
+    worst = float(difference.by_largest(confidence)[0])
+    if worst > MUCH and difference.verdict(confidence)[0] == 0:
+        query, item, chance = clicks.rarest()
+        said.append(
+            f"{worst:.0%} of the bound's width is for the worst case: a click on the rarest shown item ({item!r} of "
+            f"query {query!r}, shown and looked at with chance {chance:.2g})"
         )
     return said
 

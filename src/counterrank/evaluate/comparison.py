@@ -40,8 +40,9 @@ class QueryVerdicts:
         kept = self.target_after_correction + self.baseline_after_correction
         return (
             f"of {counted(self.queries, 'query', 'queries')}, the target wins {self.target:,}, the baseline "
-            f"{self.baseline:,} and {self.undecided:,} are undecided; so many questions at once give up to "
-            f"{number(self.expected_false, 3)} false verdicts by chance, and {kept:,} stand after Bonferroni's correction"
+            f"{self.baseline:,}, and {self.undecided:,} are undecided; with so many questions at once up to "
+            f"{number(self.expected_false, 3)} verdicts may be false by chance, and {kept:,} hold after Bonferroni's "
+            "correction"
         )
 
 

@@ -165,18 +165,15 @@ class Question:
             same=True,
             of_clicks=self.metric == "clicks",
         )
-        found = []
-        for policy, same in self.sides:
-            bound = logging if same else policy.bind(counts.pairs)
-            shown = shown_by_logging if same or not marginals else bound.marginals()
-            by = by_propensity and not same
-            found.append(
-                replace(
-                    own, target=bound, shown_by_target=shown, same=same, by_propensity=by,
-                    estimated=own.estimated and not by, memo={},
-                )  # fmt: skip
-            )
-        return found
+        known = not own.estimated or by_propensity
+        other = replace(own, same=False, by_propensity=by_propensity, estimated=not known)
+        bound = [None if same else policy.bind(counts.pairs) for policy, same in self.sides]
+        return [
+            own
+            if b is None
+            else replace(other, target=b, shown_by_target=b.marginals() if marginals else nothing, memo={})
+            for b in bound
+        ]
 
     def _extended(self, counts: Counts) -> Counts:
         """The counts with pairs for every item that a policy names for a query of the log."""

@@ -35,6 +35,12 @@ class Bounds:
         half = empirical_bernstein(self.spread, terms, self.positions * self.largest, confidence)
         return np.where((self.clicks >= FEWEST) & np.isfinite(half), half, np.nan)
 
+    def by_largest(self, confidence: float) -> Vector:
+        """The share of the width that comes from b, the worst case, and not from what was seen."""
+        terms = self.impressions.astype(np.float64) * self.positions
+        still = empirical_bernstein(np.zeros_like(self.spread), terms, self.positions * self.largest, confidence)
+        return np.asarray(still / self.half(confidence))
+
     def verdict(self, confidence: float) -> NDArray[np.int64]:
         """1: above 0, −1: below 0, 0: undecided."""
         half = np.nan_to_num(self.half(confidence), nan=np.inf)
@@ -73,12 +79,23 @@ class Clicks:
         """Clicks on items that, as the options have it, nobody can have looked at."""
         return int(self.clicks[self.propensity <= 0].sum())
 
+    @property
+    def _shown(self) -> Vector:
+        """(P,) ρ of the pairs that the log shows, infinite for others."""
+        shown = self.evidence.counts.shown.any(axis=1) & (self.propensity > 0)
+        return np.where(shown, self.propensity, np.inf)
+
+    def rarest(self) -> tuple[str, str, float]:
+        """Query and item with the smallest propensity, and that."""
+        pairs, at = self.evidence.counts.pairs, int(np.argmin(self._shown))
+        query, item = pairs.query_ids.texts[int(pairs.queries[at])], pairs.item_ids.texts[int(pairs.items[at])]
+        return query.as_py(), item.as_py(), float(self.propensity[at])
+
     def bounds(self, weight: Vector, per_query: bool) -> Bounds:
         """Of click/ρ·weight, over the whole log or query by query."""
         counts, positions = self.evidence.counts, self.evidence.positions
         worth = np.divide(weight, self.propensity, out=np.zeros_like(weight), where=self.propensity > 0)
-        shown = counts.shown.any(axis=1) & (self.propensity > 0)
-        least = np.where(shown, self.propensity, np.inf)
+        least = self._shown
         if per_query:
             group, n = counts.pairs.queries, counts.impressions
             smallest = np.minimum.reduceat(least, counts.pairs.starts[:-1])

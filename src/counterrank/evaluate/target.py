@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.errors import InputError, unknown
-from counterrank.policy import Mixture, Policy, Scores, Slots, Table, Uniform, read_policy
+from counterrank.policy import Mixture, PlackettLuce, Policy, Scores, Slots, Table, Uniform, read_policy
 
 
-def open_policy(name: str, temperature: float) -> Policy:
+def open_policy(name: str, temperature: float, option: str = "target") -> Policy:
     """A file of rankings, scores or slots, or one of the words logging and uniform. A temperature applies to scores."""
     if name == "uniform":
         return Uniform()
-    policy = _read(name, "target", ("logging", "uniform"))
+    policy = _read(name, option, ("logging", "uniform"))
     return read_policy(policy, temperature=temperature) if isinstance(policy, Scores) else policy
 
 
@@ -24,17 +24,35 @@ def _read(name: str, option: str, words: tuple[str, ...]) -> Policy:
     return read_policy(name)
 
 
+def open_sides(
+    target: str, baseline: str, logging: str | None, temperature: float, baseline_temperature: float | None,
+    logging_temperature: float | None, mix: float,
+) -> tuple[Policy, Policy, Any]:  # fmt: skip
+    """Target, baseline, and the logging policy as `compare` takes it."""
+    warm = temperature if baseline_temperature is None else baseline_temperature
+    other = open_policy(baseline, warm, "baseline")
+    scores = isinstance(other, Scores | PlackettLuce)
+    if baseline_temperature is not None and not scores:
+        raise InputError(f"--baseline-temperature is for scores, but --baseline {baseline} has none: leave it out")
+    policy, known = open_target(target, logging, temperature, logging_temperature, mix, scores)
+    return policy, other, known
+
+
 def open_target(
-    target: str, logging: str | None, temperature: float, logging_temperature: float | None, mix: float
+    target: str,
+    logging: str | None,
+    temperature: float,
+    logging_temperature: float | None,
+    mix: float,
+    scores: bool = False,
 ) -> tuple[Policy, Any]:
-    """The target, and the logging policy as `evaluate` takes it."""
+    """The target, and the logging policy as `evaluate` takes it. `scores`: the temperature applies to others too."""
     warm = temperature if logging_temperature is None else logging_temperature
     known: Any = logging
-    scores = False
     if logging is not None and logging not in ("log", "logging", "propensity", "uniform"):
         known = _read(logging, "logging", ("log", "propensity", "uniform"))
-        scores = isinstance(known, Scores)
-        known = read_policy(known, temperature=warm) if scores else known
+        if isinstance(known, Scores):
+            scores, known = True, read_policy(known, temperature=warm)
     if target == "logging" and mix:
         raise InputError("--mix needs a target of its own, but the target is the logging policy")
     policy = open_policy(target, temperature)

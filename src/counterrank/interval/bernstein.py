@@ -37,9 +37,7 @@ def empirical_bernstein(
     return half if half.ndim else float(half)
 
 
-def terms_needed(
-    difference: Vector, spread: Vector, terms: Vector, largest: Vector, confidence: float
-) -> Vector:
+def terms_needed(difference: Vector, spread: Vector, terms: Vector, largest: Vector, confidence: float) -> Vector:
     """How many terms of the same kind would make `empirical_bernstein` as small as |difference|; inf where it is 0.
 
     With Σ(x − x̄)² = s·n the bound is c·u² + a·u in u = 1/√(n − 1), where a² = 2·ln(2/δ)·s.

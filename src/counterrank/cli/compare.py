@@ -1,0 +1,119 @@
+"""`counterrank compare`: is the new policy better than the old one, and is that certain?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterrank.cli.common import (
+    AsJson,
+    BadRows,
+    Columns,
+    EngineName,
+    Format,
+    LogPath,
+    TimeUnit,
+    console,
+    counting,
+    open_log,
+    print_table,
+    say,
+)
+from counterrank.errors import InputError
+from counterrank.evaluate import compare as judge
+from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers
+from counterrank.evaluate.target import open_sides
+from counterrank.log.write import check_apart, check_output, write_table
+
+
+def compare(
+    log: LogPath,
+    target: Annotated[
+        str, typer.Option(help="The new policy: a file of rankings or scores, or the word logging or uniform.")
+    ],
+    baseline: Annotated[str, typer.Option(help="The policy to beat: as --target.")] = "logging",
+    require_improvement: Annotated[
+        float | None, typer.Option(help="Exit with 1 unless the lower bound on the difference is above this number.")
+    ] = None,
+    top: Annotated[int | None, typer.Option(help="Judge the first K positions only.")] = None,
+    weights: Annotated[
+        str, typer.Option(help=f"What an item at a position is worth: {', '.join(WEIGHTS)}, or 1,0.5,…")
+    ] = "dcg",
+    examination: Annotated[
+        str, typer.Option(help=f"How likely a position is looked at: {', '.join(EXAMINATIONS)}, or 1,0.7,…")
+    ] = "reciprocal",
+    logging: Annotated[
+        str | None, typer.Option(help="The policy behind the log: log (its shares, the default), uniform, or a file.")
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="For policies given as scores: 0 sorts, a positive one is Plackett–Luce.")
+    ] = 0.0,
+    baseline_temperature: Annotated[
+        float | None, typer.Option(help="The same for --baseline FILE. Default: --temperature.")
+    ] = None,
+    logging_temperature: Annotated[
+        float | None, typer.Option(help="The same for --logging FILE. Default: --temperature.")
+    ] = None,
+    mix: Annotated[float, typer.Option(help="Judge the target with this share of uniform rankings mixed in.")] = 0.0,
+    candidates: Annotated[
+        str | None, typer.Option(help="Rows (query, item): what uniform may show. Default: logged and named items.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the bound.")] = 0.95,
+    per_query: Annotated[
+        Path | None, typer.Option(help="Also write a verdict per query: .parquet, .csv or .jsonl.")
+    ] = None,
+    columns: Columns = None,
+    format: Format = None,
+    time_unit: TimeUnit = None,
+    bad_rows: BadRows = None,
+    engine: EngineName = "duckdb",
+    as_json: AsJson = False,
+) -> None:
+    """Tell whether one policy is better than another, with one bound on the difference.
+
+    Examples:
+
+        counterrank compare clicks.parquet --target new.parquet
+
+        counterrank compare clicks.parquet --target new.parquet --baseline old.parquet --per-query verdicts.csv
+
+        counterrank compare clicks.parquet --target new.parquet --require-improvement 0 --json
+    """
+    if require_improvement is not None and not math.isfinite(require_improvement):
+        raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
+    if per_query is not None:
+        check_output(per_query, "--per-query")
+        check_apart(per_query, "--per-query", log, target, baseline, logging, candidates, str(bad_rows or "") or None)
+    if bad_rows is not None:
+        check_apart(bad_rows, "--bad-rows", target, baseline, logging, candidates)
+    source = open_log(log, columns, format, time_unit, bad_rows)
+    policy, other, logging_policy = open_sides(
+        target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix
+    )
+    theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
+    with counting(engine) as chosen:
+        result = judge(
+            source,
+            policy,
+            other,
+            top=top,
+            weights=theta,
+            examination=curve,
+            logging=logging_policy,
+            candidates=candidates,
+            confidence=confidence,
+            engine=chosen,
+        )
+    if per_query is not None:
+        write_table(result.per_query, per_query)
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        print_table(*result.cells(), title=result.summary())
+        console().print()
+        say([*result.remarks(), *([result.by_query.words()] if per_query is not None and result.by_query else [])])
+    if require_improvement is not None and (result.lower is None or not result.lower > require_improvement):
+        raise typer.Exit(1)
