@@ -19,7 +19,7 @@ def reproduce(
         Path | None, typer.Option(envvar="COUNTERRANK_DATA", help="The folder with the papers' data sets.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the pictures (PNG and SVG) and numbers.json here.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer clips and draws, a smaller simulation.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer clips, draws and runs, smaller simulations.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce a paper's tables and figures, beside its own numbers.
@@ -28,7 +28,7 @@ def reproduce(
 
         counterrank reproduce li2018 --data DIR --out pictures
 
-        counterrank reproduce li2018 --data DIR --quick --json
+        counterrank reproduce swaminathan2017 --data DIR --quick --json
     """
     run = load(paper)
     if data is None:

@@ -13,7 +13,10 @@ from typing import Any
 from counterrank.errors import InputError, unknown
 from counterrank.lab.result import Finding, Reproduction, Table
 
-REPRODUCTIONS = {"li2018": "counterrank.lab.li2018"}
+REPRODUCTIONS = {
+    "li2018": "counterrank.lab.li2018",
+    "swaminathan2017": "counterrank.lab.swaminathan2017",
+}
 Reproduce = Callable[[Path, Path | None, bool], Reproduction]
 
 

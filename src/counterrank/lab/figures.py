@@ -83,6 +83,30 @@ def day_curves(series: dict[str, list[dict[str, float]]], title: str, out: Path,
     return _save(chart, out, name)
 
 
+def size_curves(
+    records: list[dict[str, Any]], measure: str, title: str, out: Path, name: str, *, log: bool = True
+) -> list[str]:
+    """Curves against the number of impressions, a panel each. Records have `panel`, `estimator`, `n` and `value`."""
+    alt: Any = import_module("altair")
+
+    panels, shown = (list(dict.fromkeys(str(r[key]) for r in records)) for key in ("panel", "estimator"))
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    chart = (
+        alt.Chart(alt.Data(values=records))
+        .mark_line(point=alt.OverlayMarkDef(size=14))
+        .encode(
+            x=alt.X("n:Q", title="impressions", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
+            y=alt.Y("value:Q", title=measure, scale=scale),
+            color=alt.Color("estimator:N", sort=shown, title=None),
+            strokeDash=alt.StrokeDash("estimator:N", sort=shown, title=None),
+        )
+        .properties(width=300, height=240)
+        .facet(column=alt.Column("panel:N", sort=panels, title=None))
+        .properties(title=title)
+    )
+    return _save(chart, out, name)
+
+
 def _point(problem: str, label: str, estimator: str, rmse: float) -> dict[str, Any]:
     return {"problem": problem, "clip": label, "estimator": estimator, "rmse": rmse}
 

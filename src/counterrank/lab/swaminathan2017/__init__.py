@@ -1,0 +1,129 @@
+"""swaminathan2017, section 4 and appendices E to G, on MQ2008, the paper's own data: figures 2 to 7, tables 2 to 5.
+
+What the paper leaves open, and how it is read here:
+
+- Queries with fewer than ℓ documents have no slate of ℓ slots and are left out; that matters for ℓ = 10 only.
+- DCG* is that of the best slate of a query's candidates. Queries without a relevant one give 0.
+- Where no logged slate is the target's, wIPS is 0/0 and counts as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from counterrank.lab import figures
+from counterrank.lab.result import Reproduction
+from counterrank.lab.swaminathan2017.documents import BODY, TITLE, Documents, read_documents
+from counterrank.lab.swaminathan2017.findings import findings
+from counterrank.lab.swaminathan2017.panel import COMPARED, Panel, Plan, make_panel
+from counterrank.lab.swaminathan2017.tables import NAMES, error_tables, figures_of, hardness_table, p_tables
+from counterrank.lab.swaminathan2017.world import CANDIDATES, make_world
+
+SIZES = [200, 600, 2000, 6000, 20_000, 60_000, 100_000, 200_000, 600_000, 1_000_000]
+UPTO = SIZES[:7]  # --quick
+SOME = (200, 2000, 20_000, COMPARED)  # sizes for DM's slower models
+ILL = 1e8  # a condition number to warn of
+
+
+def reproduce(data: Path, out: Path | None = None, quick: bool = False) -> Reproduction:
+    """Figures and tables as numbers and, where `out` is given and Altair is installed, as pictures."""
+    documents = read_documents(data)
+    with _one_thread_each():
+        panels = _panels(documents, quick)
+    notes = _notes(documents, panels, quick)
+    pictures: list[str] = []
+    if out is not None and not figures.drawable():
+        notes.append(figures.WITHOUT)
+    elif out is not None:
+        pictures = _draw(panels, out)
+    return Reproduction(
+        paper="swaminathan2017",
+        tables=[*error_tables(panels), hardness_table(panels), *p_tables(panels)],
+        findings=findings(panels),
+        numbers={"panels": {key: panel.to_dict() for key, panel in panels.items()}},
+        pictures=pictures,
+        notes=notes,
+    )
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Runs are spread over threads, so that matrices need none of their own. Lasso's paths may stop early."""
+    with threadpool_limits(1), catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def plans(quick: bool) -> dict[str, Plan]:
+    """By panel, named by slots, alpha and what is special."""
+    if quick:
+        few = Plan(UPTO, 40, ridge=4)
+        return {"5-0": Plan(UPTO, 400, 6, 1, (2000,)), "10-0": Plan(UPTO, 400, 2), "5-10": few, "5-10-large": few}
+    wide = Plan(SIZES, 400)
+    return {
+        "5-0": Plan(SIZES, 1000, 40, 6, SOME),
+        "10-0": Plan(SIZES, 1000, 24, 2, SOME[-1:]),
+        "5-10": Plan(SIZES, 400, 40, 4, SOME[-1:]),
+        "5-10-large": Plan(SIZES, 400, 40, 4, SOME[-1:]),
+        "10-1": wide,
+        "10-10": wide,
+    }
+
+
+def _panels(documents: Documents, quick: bool) -> dict[str, Panel]:
+    title, body = documents.scored(TITLE), documents.scored(BODY)
+    out = {}
+    for key, plan in plans(quick).items():
+        slots, alpha, *large = key.split("-")
+        world = make_world(
+            documents, title, body, slots=int(slots), alpha=float(alpha), least=CANDIDATES if large else 0
+        )
+        out[key] = make_panel(key, world, plan)
+    return out
+
+
+def _notes(documents: Documents, panels: dict[str, Panel], quick: bool) -> list[str]:
+    out = []
+    for panel in panels.values():
+        left = len(documents.query_ids) - panel.world.queries
+        if left and "large" not in panel.key:
+            out.append(f"{panel.title}: {left} queries with fewer than {panel.world.slots} documents are left out")
+        worst = max(panel.worst(), key=lambda row: float(row["condition"]))
+        if worst["condition"] > ILL:
+            out.append(
+                f"{panel.title}: some slates are so rare that PI hangs on them, most of all for query "
+                f"{worst['query']!r} (condition number {worst['condition']:.1g}, ρ {worst['rho']:.1g}, "
+                f"{worst['share_of_variance']:.0%} of the variance): its true error is {panel.sd:.3g}/√n, far above "
+                "what simulated runs show"
+            )
+        last = panel.sizes["wips"][-1]
+        if panel.no_match[-1] > 0:
+            out.append(
+                f"{panel.title}: in {panel.no_match[-1]:.0%} of the runs of n = {last:,} no logged slate is the "
+                "target's: wIPS, 0/0 there, counts as 0"
+            )
+        if panel.has("lasso", COMPARED):
+            best = NAMES[panel.best_direct() or "ridge"]
+            out.append(f"{panel.title}: DM is {best}, the best of ridge, lasso and tree at n = {COMPARED:,}")
+    if quick:
+        out.append("--quick: figure 4 at α = 1 and 10 was left out, and DM is ridge: its models were not compared")
+    return out
+
+
+def _draw(panels: dict[str, Panel], out: Path) -> list[str]:
+    paths = []
+    for name, title, shown in figures_of(panels):
+        records = [
+            {"panel": panel.title, "estimator": NAMES[estimator], "n": n, "value": panel.rmse(estimator, n)}
+            for panel, estimators in shown
+            for estimator in estimators
+            for n in panel.sizes[estimator]
+        ]
+        paths += figures.size_curves(records, "RMSE", title, out, name)
+    return paths
