@@ -145,6 +145,10 @@ def test_temperatures(files, tmp_path):
         (["--per-query", "x.txt"], "unknown kind of file"),
         (["--require-improvement", "much"], "--require-improvement"),
         (["--logging", "nope"], "unknown logging 'nope'"),
+        (["--estimator", "pmb"], "unknown estimator 'pmb'"),
+        (["--estimator", "wpi"], "wpi has no paired differences"),
+        (["--clip", "2"], "--clip is for --estimator"),
+        (["--metric", "reward"], "--metric is reward"),
     ],
 )
 def test_bad_usage_is_one_line(files, options, message):
@@ -162,3 +166,21 @@ def test_propensities_of_rankings_are_not_used_and_that_is_said(tmp_path):
     said, silent = (parse(run(log, "--target", policy, "--logging", kind, "--json")) for kind in ("propensity", "log"))
     assert said["lower"] == silent["lower"]
     assert "shares in the log" in said["notes"][0]
+
+
+def test_paired_differences(files, tmp_path):
+    log, good, bad = files
+    got = parse(
+        run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--per-query", tmp_path / "q.csv", "--json")
+    )
+    assert set(got) >= FIELDS
+    assert (got["estimator"], got["interval"], got["verdict"]) == ("ip", "normal", "target")
+    assert got["upper"] - got["difference"] == pytest.approx(1.959963984540054 * got["stderr"])
+    assert got["notes"][-1].startswith("ip assumes: a click depends on the item and its position")
+    assert pa_csv.read_csv(tmp_path / "q.csv").column_names == ["query", "impressions", "difference"]
+    lower = got["lower"]
+    assert (
+        run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--require-improvement", lower).exit_code
+        == 1
+    )
+    assert run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--require-improvement", 0).exit_code == 0

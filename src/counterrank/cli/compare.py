@@ -23,8 +23,9 @@ from counterrank.cli.common import (
     say,
 )
 from counterrank.errors import InputError
+from counterrank.estimate.difference import PAIRED
 from counterrank.evaluate import compare as judge
-from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers
+from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 from counterrank.evaluate.target import open_sides
 from counterrank.log.write import check_apart, check_output, write_table
 
@@ -38,13 +39,24 @@ def compare(
     require_improvement: Annotated[
         float | None, typer.Option(help="Exit with 1 unless the lower bound on the difference is above this number.")
     ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(help=f"Compare by paired differences of an estimator instead: {', '.join(PAIRED)}."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="For --estimator: reward or clicks. Default: reward if both have it.")
+    ] = None,
     top: Annotated[int | None, typer.Option(help="Judge the first K positions only.")] = None,
     weights: Annotated[
-        str, typer.Option(help=f"What an item at a position is worth: {', '.join(WEIGHTS)}, or 1,0.5,…")
-    ] = "dcg",
+        str | None,
+        typer.Option(help=f"What an item at a position is worth: {', '.join(WEIGHTS)}, or 1,0.5,… Default: dcg."),
+    ] = None,
     examination: Annotated[
         str, typer.Option(help=f"How likely a position is looked at: {', '.join(EXAMINATIONS)}, or 1,0.7,…")
     ] = "reciprocal",
+    clip: Annotated[
+        str | None, typer.Option(help="For --estimator: the largest weight an impression may get. Default: none.")
+    ] = None,
     logging: Annotated[
         str | None, typer.Option(help="The policy behind the log: log (its shares, the default), uniform, or a file.")
     ] = None,
@@ -80,6 +92,8 @@ def compare(
 
         counterrank compare clicks.parquet --target new.parquet --baseline old.parquet --per-query verdicts.csv
 
+        counterrank compare clicks.parquet --target new.parquet --estimator pbm
+
         counterrank compare clicks.parquet --target new.parquet --require-improvement 0 --json
     """
     if require_improvement is not None and not math.isfinite(require_improvement):
@@ -93,12 +107,16 @@ def compare(
     policy, other, logging_policy = open_sides(
         target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix
     )
-    theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
+    theta = numbers(weights, "weights", WEIGHTS) if weights is not None else None
+    curve = numbers(examination, "examination", EXAMINATIONS)
     with counting(engine) as chosen:
         result = judge(
             source,
             policy,
             other,
+            estimator=estimator,
+            metric=metric,
+            clip=read_clip(clip),
             top=top,
             weights=theta,
             examination=curve,

@@ -27,7 +27,8 @@ class LogGamma:
     One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
     marginals, `condition` Γ̂'s condition number (0: harmless). And `sums` over its rankings, of n impressions, with
     rewards F, weight w, an impression's leverage h and squared residuals e:
-    wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|.
+    wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of
+    what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
     """
 
     def __init__(self, counts: Counts, target: Table) -> None:
@@ -40,7 +41,7 @@ class LogGamma:
         self.dims: Codes = np.diff(at)
         self.coordinate = np.where(active, upto[1:].reshape(active.shape) - 1 - at[pairs.queries][:, None], -1)
         self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
-        self.sums = np.zeros((size, 9))
+        self.sums = np.zeros((size, 11))
         self._n = counts.impressions.astype(np.float64)
         whole = np.einsum("pk,pk->p", target, target)
         outside = np.where(active, 0.0, target)
@@ -124,6 +125,7 @@ def _weigh(
             w += u[rows[g, length], length]
             expected += phi[rows[g, length], length]
             length += 1
+        out[q, 9] += impressions[g] * expected**2
         if abs(w) <= NONE:
             continue
         base, size = offsets[q - first], dims[q]
@@ -135,6 +137,7 @@ def _weigh(
         out[q, 0] += w * f
         out[q, 1] += w * n
         out[q, 2] += w * w * n
+        out[q, 10] += w * expected * (f - n * expected)
         out[q, 8] = max(out[q, 8], abs(w))
         if free < NONE:
             out[q, 7] += w * w * n

@@ -13,7 +13,7 @@ from counterrank.estimate._gamma import NONE, LogGamma
 from counterrank.estimate._pinv import ILL
 from counterrank.estimate.base import Evidence, Page, Vector
 from counterrank.estimate.list import FEW, ListSums, overall_variance, weigh_alike
-from counterrank.statistics.pairs import sum_by
+from counterrank.statistics.pairs import Table, sum_by
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,22 @@ def _from_shares(evidence: Evidence) -> PageSums:
     impression that the regression fits whatever its reward, the pooled variance stands in.
     """
     counts = evidence.counts
-    size = len(counts.impressions)
     gamma = LogGamma(counts, evidence.shown_by_target)
     if evidence.same:
         return _same(evidence, gamma.kappa)
-    credit, mass, mass2, within, thin, freedom, squares, alone, largest = gamma.sums.T
+    summed = _regressed(evidence, gamma)
+    summed.unsupported, summed.warnings = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
+    return PageSums(summed, _page(evidence, gamma.sigma2, gamma.sums[:, 8], gamma.kappa))
+
+
+def _regressed(evidence: Evidence, gamma: LogGamma) -> ListSums:
+    credit, mass, mass2, within, thin, freedom, squares, alone = gamma.sums.T[:8]
     spare = float(freedom.sum())
     variance = float(squares.sum()) / spare if spare > NONE else 0.0
     if spare < FEW:  # too few degrees of freedom to tell how much a reward varies
         variance = max(variance, overall_variance(evidence))
-    unsupported, said = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
-    summed = ListSums(
-        credit, mass, mass2, credit, mass, within, np.zeros((5, size)), 0.0, unsupported, said, thin + alone * variance
-    )
-    return PageSums(summed, _page(evidence, gamma.sigma2, largest, gamma.kappa))
+    none = np.zeros((5, len(credit)))
+    return ListSums(credit, mass, mass2, credit, mass, within, none, 0.0, 0.0, [], thin + alone * variance)
 
 
 def _from_policy(evidence: Evidence) -> PageSums:
@@ -67,17 +69,7 @@ def _from_policy(evidence: Evidence) -> PageSums:
     known = _known.solve(evidence, target)
     if evidence.same:
         return _same(evidence, known.kappa)
-    held, logged, impossible = np.zeros((5, size)), np.zeros(size), 0.0
-    assert counts.pages is not None  # noqa: S101 - `weigh` looked
-    for chunk in counts.pages.chunks():
-        inside = chunk.rows >= 0
-        w = np.where(inside, known.u[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1)
-        w = np.where(np.abs(w) > NONE, w, 0.0)
-        n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
-        np.maximum.at(logged, chunk.queries, np.abs(w))
-        impossible += float(n[evidence.logging.probability(chunk.queries, chunk.rows) <= 0].sum())
-        for row, values in enumerate((w * f, w * n, w**2 * n, w**2 * f, w**2 * f2)):
-            held[row] += sum_by(chunk.queries, values, size)
+    sums, logged, impossible = _held(evidence, known.u)
     norm = sum_by(counts.pairs.queries, (target**2).sum(axis=1), size)
     unsupported, said = _support(evidence, known.lost, norm, known.condition)
     share = counts.impressions / counts.total
@@ -92,10 +84,58 @@ def _from_policy(evidence: Evidence) -> PageSums:
             f"{impossible / counts.total:.1%} of the impressions show a ranking that the given logging policy never "
             "shows: the estimate may be far off"
         )
-    zero = np.zeros(size)
-    sums = ListSums(held[0], held[1], held[2], zero, zero, zero, held, 0.0, unsupported, said, zero)
+    sums.unsupported, sums.warnings = unsupported, said
     largest = np.where(np.isnan(known.largest), logged, known.largest)
     return PageSums(sums, _page(evidence, known.sigma2, largest, known.kappa), drawn)
+
+
+def _held(evidence: Evidence, u: Table, less: float = 0.0) -> tuple[ListSums, Vector, float]:
+    """Sums with the weights u·1_A − less, each query's largest weight, and impressions of impossible rankings."""
+    counts = evidence.counts
+    size = len(counts.impressions)
+    held, largest, impossible = np.zeros((5, size)), np.zeros(size), 0.0
+    assert counts.pages is not None  # noqa: S101 - `weigh` looked
+    for chunk in counts.pages.chunks():
+        inside = chunk.rows >= 0
+        w = np.where(inside, u[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1) - less
+        w = np.where(np.abs(w) > NONE, w, 0.0)
+        n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
+        np.maximum.at(largest, chunk.queries, np.abs(w))
+        impossible += float(n[evidence.logging.probability(chunk.queries, chunk.rows) <= 0].sum())
+        for row, values in enumerate((w * f, w * n, w**2 * n, w**2 * f, w**2 * f2)):
+            held[row] += sum_by(chunk.queries, values, size)
+    zero = np.zeros(size)
+    sums = ListSums(held[0], held[1], held[2], zero, zero, zero, held, 0.0, 0.0, [], zero)
+    return sums, largest, impossible
+
+
+def weigh_difference(target: Evidence, baseline: Evidence) -> tuple[ListSums, float]:
+    """The sums of the target's weights less the baseline's, and what Σψ² lacks.
+
+    A logging policy known by its shares moves with the log: where it is one of the two, its value is the log's mean and
+    an impression's influence on that f − V, of which the regression explains the part g.
+    """
+    counts, n = target.counts, target.counts.total
+    if target.same and baseline.same:
+        return weigh_alike(target, 0.0), 0.0
+    gap = target.shown_by_target - baseline.shown_by_target
+    one_same = target.same or baseline.same
+    with threadpool_limits(1, "blas"):
+        if target.shares:
+            gamma = LogGamma(counts, gap)
+            sums = _regressed(target, gamma)
+            if not one_same:
+                return sums, 0.0
+            sign = 1.0 if baseline.same else -1.0  # of the policy that is not the logging policy
+            explained, product = gamma.sums[:, 9], gamma.sums[:, 10]
+            between = counts.reward**2 / counts.impressions
+            return sums, float((explained - between - 2 * sign * product).sum())
+        less = float(baseline.same) - float(target.same)
+        alone = target.shown_by_target if baseline.same else -baseline.shown_by_target
+        known = _known.solve(target, alone if one_same else gap)
+    share = counts.impressions / n
+    sums, _, _ = _held(target, known.u, less)
+    return sums, float((share**2 * known.drawn).sum()) * n * (n - 1)
 
 
 def _same(evidence: Evidence, kappa: Vector) -> PageSums:

@@ -89,11 +89,26 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Thin:
+    """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates."""
+
+    weight: Table | Vector
+    variance: Table | Vector
+
+    def total(self) -> float:
+        return float((self.weight**2 * self.variance).sum())
+
+    def less(self, other: Thin) -> Thin:
+        """Of the difference of two estimates from the same rates; where a weight is 0 its variance does not matter."""
+        variance = np.where(self.weight != 0, self.variance, other.variance)
+        return Thin(self.weight - other.weight, variance)
+
+
+@dataclass(frozen=True)
 class Linear:
     """An estimate that is linear in an impression's clicks, waiting for the second pass over the rows.
 
-    The influence of an impression of query q is Σₖ scaleₖ·weightₖ·clickₖ − offsetₖ + constant[q]. `extra` is what Σψ²
-    lacks because rates were estimated from few impressions.
+    The influence of an impression of query q is Σₖ scaleₖ·weightₖ·clickₖ − offsetₖ + constant[q].
     """
 
     value: float | None
@@ -102,7 +117,7 @@ class Linear:
     scale: Vector
     offset: Table
     constant: Vector
-    extra: float
+    thin: Thin | None
     clipped: float
     unsupported: float
     warnings: list[str] = field(default_factory=list)
@@ -111,7 +126,8 @@ class Linear:
     def finished(self, moments: NDArray[np.float64], impressions: NDArray[np.int64]) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query."""
         r, r2, w, w2 = moments.T
-        second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum()) + self.extra
+        second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
+        second += self.thin.total() if self.thin is not None else 0.0
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
         return Estimate(
             self.value,
@@ -123,6 +139,22 @@ class Linear:
             self.warnings,
             float(w.sum() / impressions.sum()),
             self.expected_weight,
+        )
+
+    def less(self, other: Linear) -> Linear:
+        """The difference of two estimates of the same impressions; each impression's influence is that of both."""
+        value = None if self.value is None or other.value is None else self.value - other.value
+        thin = self.thin.less(other.thin) if self.thin is not None and other.thin is not None else None
+        return Linear(
+            value,
+            self.per_query - other.per_query,
+            self.weight * self.scale - other.weight * other.scale,
+            np.ones_like(self.scale),
+            self.offset - other.offset,
+            self.constant - other.constant,
+            thin,
+            max(self.clipped, other.clipped),
+            max(self.unsupported, other.unsupported),
         )
 
 

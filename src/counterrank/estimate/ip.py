@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import Evidence, Linear, Vector, constant, share_of
+from counterrank.estimate.base import Evidence, Linear, Thin, Vector, constant, share_of
 from counterrank.statistics.pairs import Table
 
 
@@ -67,7 +67,7 @@ def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Table:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
 
 
-def thin_strata(weight: Table, shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> float:
+def thin_strata(weight: Table, shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Thin:
     """What Σψ² misses where a rate was estimated from few impressions.
 
     A rate from N impressions takes up one of their N degrees of freedom; one impression says nothing of its own
@@ -76,7 +76,7 @@ def thin_strata(weight: Table, shown: NDArray[np.int64], clicked: NDArray[np.int
     rate = click_rates(shown, clicked)
     several = np.divide(shown * rate * (1 - rate), shown - 1, out=np.zeros(shown.shape), where=shown > 1)
     overall = click_rates(shown.sum(axis=0), clicked.sum(axis=0))
-    return float((weight**2 * np.where(shown == 1, overall * (1 - overall), several)).sum())
+    return Thin(weight, np.where(shown == 1, overall * (1 - overall), several))
 
 
 def unsupported_pairs(evidence: Evidence) -> float:

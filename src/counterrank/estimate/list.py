@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
@@ -134,13 +135,9 @@ def _weigh(evidence: Evidence) -> ListSums:
     pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
     singles, logged = np.zeros(size), np.zeros(size)
     for chunk in counts.rankings.chunks():
-        h = evidence.target.probability(chunk.queries, chunk.rows)
-        pi = _logging(evidence, chunk)
+        h, pi, w, over = ranking_weights(evidence, chunk)
         logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
-        raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
-        over = raw > evidence.clip * (1 + ROUNDING)
-        w = np.where(over, evidence.clip, raw)
         clipped += float(chunk.impressions[over].sum())
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
@@ -170,6 +167,15 @@ def _weigh(evidence: Evidence) -> ListSums:
     return ListSums(
         credit, mass, mass2, free_credit, free_mass, free_within, total[6:11], clipped, unsupported, warnings, thin
     )
+
+
+def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector, Vector, NDArray[np.bool_]]:
+    """The chance of each group's ranking under target and logging policy, its weight, and whether it was clipped."""
+    h = evidence.target.probability(chunk.queries, chunk.rows)
+    pi = _logging(evidence, chunk)
+    raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
+    over = raw > evidence.clip * (1 + ROUNDING)
+    return h, pi, np.where(over, evidence.clip, raw), over
 
 
 def _logging(evidence: Evidence, chunk: Rankings) -> Vector:

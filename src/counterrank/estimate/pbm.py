@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Evidence, Linear, Vector, constant, share_of
+from counterrank.estimate.base import Evidence, Linear, Thin, Vector, constant, share_of
 from counterrank.estimate.ip import estimated_freely, ratios
 
 
@@ -58,7 +58,7 @@ class PositionBased:
             evidence.mean(evidence.per_query(never)) / total if total else 0.0,
         )
 
-    def _thin(self, evidence: Evidence, weight: Vector, attraction: Vector, theta: Vector, looks: Vector) -> float:
+    def _thin(self, evidence: Evidence, weight: Vector, attraction: Vector, theta: Vector, looks: Vector) -> Thin:
         """As `ip`'s: an attraction from N impressions takes up one of their degrees of freedom."""
         counts = evidence.counts
         expected = attraction[:, None] * looks
@@ -68,4 +68,4 @@ class PositionBased:
         seen = counts.shown.sum(axis=1)
         freedom = np.maximum(seen - 1, 0)
         pooled = squares.sum() / freedom.sum() if freedom.sum() else 0.0
-        return float((weight**2 * np.where(seen == 1, pooled, ratios(squares, freedom.astype(float)))).sum())
+        return Thin(weight, np.where(seen == 1, pooled, ratios(squares, freedom.astype(float))))

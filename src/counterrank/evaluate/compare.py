@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError
-from counterrank.estimate import Evidence
+from counterrank.estimate import ESTIMATORS, Evidence
 from counterrank.evaluate.comparison import Bound, Comparison, QueryVerdicts, Verdict
 from counterrank.evaluate.options import check_confidence, position_weights
+from counterrank.evaluate.paired import check_paired, compare_paired, said_of
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
 from counterrank.log import Log, read_log
@@ -28,10 +29,12 @@ def compare(
     target: Any,
     baseline: Any = "logging",
     *,
+    estimator: str | None = None,
     metric: str | None = None,
     top: int | None = None,
-    weights: str | Sequence[float] = "dcg",
+    weights: str | Sequence[float] | None = None,
     examination: str | Sequence[float] = "reciprocal",
+    clip: float | None = None,
     logging: Any = None,
     candidates: Any = None,
     confidence: float = 0.95,
@@ -40,8 +43,9 @@ def compare(
     """Whether `target` is better than `baseline`, by one bound on the difference of their values (genspec2021).
 
     Both are policies, files or tables of one, {query: items}, or "logging". Clicks are weighed by the chance that the
-    log shows an item and the user looks at it. The log is cut to the queries that both have. See the docs of the
-    command for the other options.
+    log shows an item and the user looks at it. The log is cut to the queries that both have. `estimator`: one of
+    `evaluate`'s, to compare by paired differences of it instead. `weights` are "dcg" for clicks unless given. See the
+    docs of the command for the other options.
 
     >>> rows = {"query": ["q"] * 400, "items": [["a", "b"], ["b", "a"]] * 200, "clicks": [[1, 0], [0, 1]] * 200}
     >>> compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]}).verdict
@@ -49,16 +53,34 @@ def compare(
     """
     log = read_log(log)
     check_confidence(confidence)
+    chosen = _metric(log, estimator, metric)
+    if weights is None:
+        weights = "dcg" if chosen == "clicks" else "clicks"
+    question = Question.ask(
+        log, target, metric=chosen, top=top, weights=weights, examination=examination, clip=clip, logging=logging,
+        candidates=candidates, baseline=baseline,
+    )  # fmt: skip
+    if estimator is not None:
+        return compare_paired(question, estimator, confidence, engine)
+    if clip is not None:
+        raise InputError("--clip is for --estimator: the bound weighs clicks as they are")
+    run = open_engine(engine).count(log, question.plan(rankings=False))
+    notes = said_of(log)
+    if isinstance(logging, str) and logging == "propensity":
+        notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
+    return _relative(question, question.evidences(run, marginals=True), confidence, notes)
+
+
+def _metric(log: Log, estimator: str | None, metric: str | None) -> str:
+    """What is compared: clicks, unless an estimator of page-level rewards is asked."""
+    if estimator is not None:
+        by_click = ESTIMATORS[check_paired(estimator)].needs_clicks
+        return metric or ("reward" if "reward" in log.columns and not by_click else "clicks")
     if metric not in (None, "clicks"):
         raise InputError(f"the bound is on clicks, but --metric is {metric}: leave it out, or name an --estimator")
     if "clicks" not in log.columns:
         raise InputError(f"{log.name}: the bound needs clicks, which the log does not have: add --estimator list or pi")
-    question = Question.ask(
-        log, target, metric="clicks", top=top, weights=weights, examination=examination, logging=logging,
-        candidates=candidates, baseline=baseline,
-    )  # fmt: skip
-    run = open_engine(engine).count(log, question.plan(rankings=False))
-    return _relative(question, question.evidences(run, marginals=True), confidence, _said(log, logging))
+    return "clicks"
 
 
 def _relative(question: Question, sides: Sequence[Evidence], confidence: float, notes: list[str]) -> Comparison:
@@ -154,13 +176,4 @@ def _warnings(clicks: Clicks, difference: Bounds, unsupported: dict[str, float],
             f"{worst:.0%} of the bound's width is for the worst case: a click on the rarest shown item ({item!r} of "
             f"query {query!r}, shown and looked at with chance {chance:.2g})"
         )
-    return said
-
-
-def _said(log: Log, logging: Any) -> list[str]:
-    said = list(log.notes)
-    if isinstance(logging, str) and logging == "propensity":
-        said.append("propensities are of whole rankings; chances of single items come from shares in the log")
-    if log.rejected:
-        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
     return said

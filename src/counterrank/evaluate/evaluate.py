@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -88,7 +88,7 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=[
-            _row(name, e, counts, interval, confidence, *add_deviation(e, name, evidence, limits, confidence))
+            row_of(name, e, counts, interval, confidence, *add_deviation(e, name, evidence, limits, confidence))
             for name, e in estimates.items()
         ],
         notes=[*said, *log.notes, *notes, *question.notes],
@@ -101,6 +101,11 @@ def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str,
     """All estimates; those linear in clicks share one second pass over the rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
         drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
+    return finished(drafts, evidence, run)
+
+
+def finished(drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass) -> dict[str, Estimate]:
+    """The same estimates, after the second pass over the rows where one is needed."""
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, Linear)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
     if linear:
@@ -114,10 +119,10 @@ def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str,
         )
         for e, (name, draft) in enumerate(linear):
             done[name] = draft.finished(moments[:, e], evidence.counts.impressions)
-    return {name: done[name] for name in names}
+    return {name: done[name] for name in drafts}
 
 
-def _row(
+def row_of(
     name: str, estimate: Estimate, counts: Counts, kind: str, confidence: float, page: PageRow | None, said: list[str]
 ) -> Row:
     n = counts.total
