@@ -71,11 +71,16 @@ def _print(name: str, result: Check) -> None:
     if facts["mean_reward"] is not None:
         out.print(f"mean reward {facts['mean_reward']:.4g}")
     rows = [
-        [p["position"], f"{p['impressions']:,}", "–" if p["click_rate"] is None else f"{p['click_rate']:.4f}"]
-        for p in result.positions[:SHOWN]
+        [
+            p["position"],
+            f"{p['impressions']:,}",
+            "–" if p["click_rate"] is None else f"{p['click_rate']:.4f}",
+            "–" if page["supported_pairs"] is None else f"{page['supported_pairs']:.1%}",
+        ]
+        for p, page in zip(result.positions[:SHOWN], result.pages, strict=False)
     ]
     out.print()
-    print_table(["position", "impressions", "click rate"], rows)
+    print_table(["position", "impressions", "click rate", "pages to here"], rows)
     if len(result.positions) > SHOWN:
         out.print(f"… and {len(result.positions) - SHOWN} more (--json has all)")
     out.print()

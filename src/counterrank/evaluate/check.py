@@ -11,6 +11,7 @@ import numpy as np
 
 from counterrank.engine import Engine, Plan, open_engine
 from counterrank.errors import InputError
+from counterrank.evaluate.check_page import page_level
 from counterrank.evaluate.options import check_top, position_weights
 from counterrank.log import Log, read_log
 from counterrank.log.problems import Tally
@@ -26,6 +27,7 @@ class Check:
 
     facts: dict[str, Any]
     positions: list[dict[str, Any]]
+    pages: list[dict[str, Any]]
     problems: list[dict[str, Any]]
     answers: list[str]
     notes: list[str]
@@ -38,6 +40,7 @@ class Check:
         return {
             **self.facts,
             "by_position": self.positions,
+            "page_level": self.pages,
             "problems": self.problems,
             "answers": self.answers,
             "notes": self.notes,
@@ -94,7 +97,9 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") 
         "bad_rows": tally.total,
         **_overlap(counts, rankings, repeated),
     }
-    return Check(facts, _by_position(counts, metric), tally.rows(), _answers(facts, log), list(log.notes))
+    pages, said = page_level(counts, rankings)
+    answers = _answers(facts, log, said)
+    return Check(facts, _by_position(counts, metric), pages, tally.rows(), answers, list(log.notes))
 
 
 def _rankings(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +143,7 @@ def _by_position(counts: Counts, metric: str) -> list[dict[str, Any]]:
     ]
 
 
-def _answers(facts: dict[str, Any], log: Log) -> list[str]:
+def _answers(facts: dict[str, Any], log: Log, pages: list[str]) -> list[str]:
     """What the log can tell, in words."""
     said = []
     vary = facts["impressions_where_rankings_vary"]
@@ -158,6 +163,7 @@ def _answers(facts: dict[str, Any], log: Log) -> list[str]:
             f"and {facts['pairs_seen_well']:.1%} at least {SEEN} times"
         )
         said.append(f"items (item, pbm): {facts['items_per_query']:.1f} items were shown per query")
+    said += pages
     said.append(
         f"{facts['queries_with_enough']:.1%} of the queries have {ENOUGH} impressions or more; "
         f"they hold {facts['impressions_in_queries_with_enough']:.1%} of the impressions"
