@@ -103,6 +103,15 @@ def kappa_of(slots: Chances) -> float:
     return min(two or [p * len(slots[0]) for p in slots[0].values()])
 
 
+def least_of(shown: dict[tuple[str, ...], float], slots: Chances) -> float:
+    """The definition: μ(a at j, b at k) ≥ κ / (m_j·m_k), from the pages that μ shows."""
+    two = [
+        sum(p for page, p in shown.items() if page[j] == a and page[k] == b) * len(one) * len(other)
+        for j, one in enumerate(slots) for k, other in enumerate(slots) if j < k for a in one for b in other
+    ]  # fmt: skip
+    return min(two or [sum(p for page, p in shown.items() if page[0] == a) * len(slots[0]) for a in slots[0]])
+
+
 @pytest.mark.parametrize(("m", "length"), [(m, k) for m in range(1, 7) for k in range(1, min(m, 4) + 1)])
 def test_closed_form_of_rankings_on_enumerated_marks(m: int, length: int) -> None:
     marks = np.zeros((0, m * length))
@@ -164,6 +173,8 @@ def test_evaluate_agrees_with_enumeration(seed: int, kind: str) -> None:
         assert getattr(pi, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
     for name in ("sigma2", "rho", "rho_bar"):
         assert getattr(pi.page, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
+    shown_as = page_oracle.shares(rows) if known is None else known
+    assert pi.page.kappa == pytest.approx(min(least_of(shown_as[q], target[q]) for q in target), abs=1e-12)
     if kind in ("uniform", "slots"):
         assert pi.page.kappa == pytest.approx(min(kappa_of(slots) for slots in logging.values()))
 

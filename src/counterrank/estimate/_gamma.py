@@ -12,6 +12,7 @@ from numba import njit
 from counterrank.estimate._pinv import pseudoinverse, swept
 from counterrank.estimate.base import Vector
 from counterrank.ids import Codes
+from counterrank.policy._product import BoundSlots
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table, sum_by
 
@@ -25,13 +26,13 @@ class LogGamma:
     """Γ̂ of every query on the (item, position) coordinates that the log shows.
 
     One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
-    marginals, `condition` Γ̂'s condition number (0: harmless). And `sums` over its rankings, of n impressions, with
-    rewards F, weight w, an impression's leverage h and squared residuals e:
+    marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). And
+    `sums` over its rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e:
     wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of
     what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
     """
 
-    def __init__(self, counts: Counts, target: Table) -> None:
+    def __init__(self, counts: Counts, target: Table, slots: BoundSlots | None = None) -> None:
         self.counts, self.target = counts, np.ascontiguousarray(target)
         pairs = counts.pairs
         size = len(counts.impressions)
@@ -43,6 +44,8 @@ class LogGamma:
         self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
         self.sums = np.zeros((size, 11))
         self._n = counts.impressions.astype(np.float64)
+        none = np.full(len(pairs), -1), np.zeros((size, pairs.positions), dtype=np.int64)
+        self._slots = (slots.position_of, slots.sizes) if slots is not None else none
         whole = np.einsum("pk,pk->p", target, target)
         outside = np.where(active, 0.0, target)
         self.norm = sum_by(pairs.queries, whole, size)
@@ -83,7 +86,7 @@ class LogGamma:
         pairs, n = self.counts.pairs, self._n
         doubt = np.zeros(last - first, dtype=bool)
         _solve(first, last, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
-               gamma, theta, u, phi, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
+               gamma, theta, u, phi, *self._slots, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
         for q in first + np.flatnonzero(doubt):
             size = int(self.dims[q])
             original = gamma[offsets[q - first] : offsets[q - first + 1]].reshape(size, size).copy()
@@ -152,7 +155,8 @@ def _weigh(
 @njit(cache=True, nogil=True)
 def _solve(
     first: Any, last: Any, starts: Any, lengths: Any, coordinate: Any, dims: Any, offsets: Any, n: Any,
-    target: Any, gamma: Any, theta: Any, u: Any, phi: Any, sigma2: Any, lost: Any, kappa: Any, doubt: Any,
+    target: Any, gamma: Any, theta: Any, u: Any, phi: Any, own: Any, room: Any, sigma2: Any, lost: Any, kappa: Any,
+    doubt: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     for q in range(first, last):
         size = dims[q]
@@ -162,7 +166,11 @@ def _solve(
                 matrix[i, j] /= n[q]
                 matrix[j, i] = matrix[i, j]
         items = starts[q + 1] - starts[q]
-        kappa[q] = least_ratio(matrix, items, lengths[q]) if size == items * lengths[q] else 0.0
+        mine = slice(starts[q], starts[q + 1])
+        if room[q].sum():
+            kappa[q] = least_ratio_of_slots(matrix, coordinate[mine], own[mine], room[q])
+        elif size == items * lengths[q]:
+            kappa[q] = least_ratio(matrix, items, lengths[q])
         original = matrix.copy()
         if swept(matrix):
             _finish(q, starts, coordinate, n, target, matrix, original, theta, u, phi, sigma2, lost)
@@ -186,6 +194,22 @@ def least_ratio(matrix: Any, items: Any, length: Any) -> float:  # pragma: no co
                     if j != k:
                         least = min(least, matrix[a * length + j, b * length + k] * items * (items - 1))
     return least
+
+
+@njit(cache=True, nogil=True)
+def least_ratio_of_slots(matrix: Any, coordinate: Any, own: Any, room: Any) -> float:  # pragma: no cover
+    """Likewise of uniform pages, where item a stands at own[a] (-1: nowhere) as one of room[own[a]] items."""
+    least = alone = np.inf
+    for a in range(len(own)):
+        i = coordinate[a, own[a]] if own[a] >= 0 else -1
+        if own[a] >= 0 and i < 0:
+            return 0.0
+        for b in range(a):
+            if i >= 0 and own[b] >= 0 and own[a] != own[b]:
+                least = min(least, matrix[i, coordinate[b, own[b]]] * room[own[a]] * room[own[b]])
+        if i >= 0:
+            alone = min(alone, matrix[i, i] * room[own[a]])
+    return least if least < np.inf else alone
 
 
 @njit(cache=True, nogil=True)

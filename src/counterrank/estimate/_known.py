@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate import _slots, _uniform
-from counterrank.estimate._gamma import least_ratio
+from counterrank.estimate._gamma import least_ratio, least_ratio_of_slots
 from counterrank.estimate._largest import largest_weight
 from counterrank.estimate._pinv import pseudoinverse
 from counterrank.estimate.base import Evidence, Vector
@@ -48,6 +48,7 @@ def solve(evidence: Evidence, target: Table) -> Known:
         return Known(u, *found)
     u, found = np.zeros(target.shape), np.zeros((6, size))
     tied = closed_forms(logging)
+    slots = evidence.target if isinstance(evidence.target, BoundSlots) else None
     credit = _credit(evidence) if not tied.all() else u
     for q in range(size):
         rows, length = slice(pairs.starts[q], pairs.starts[q + 1]), int(min(pairs.lengths[q], pairs.positions))
@@ -55,7 +56,7 @@ def solve(evidence: Evidence, target: Table) -> Known:
         if tied[q] and isinstance(logging, BoundScores):
             u[rows, :length], found[:, q] = _uniform_query(logging, q, shown)
         else:
-            u[rows, :length], found[:, q] = _matrix_query(logging, q, shown, credit[rows, :length])
+            u[rows, :length], found[:, q] = _matrix_query(logging, q, shown, credit[rows, :length], slots)
     return Known(u, *found)
 
 
@@ -74,7 +75,9 @@ def _uniform_query(logging: BoundScores, q: int, shown: Table) -> tuple[Table, t
     return u, (float((small * solved).sum()), float((left**2).sum()), largest, kappa, 0.0, 0.0)
 
 
-def _matrix_query(logging: BoundPolicy, q: int, shown: Table, credit: Table) -> tuple[Table, tuple[float, ...]]:
+def _matrix_query(
+    logging: BoundPolicy, q: int, shown: Table, credit: Table, slots: BoundSlots | None
+) -> tuple[Table, tuple[float, ...]]:
     gamma = logging.pair_marginals(q)
     active = np.flatnonzero(np.diag(gamma.matrix) > 0)
     u, phi = np.zeros(shown.size), np.zeros(shown.size)
@@ -85,7 +88,12 @@ def _matrix_query(logging: BoundPolicy, q: int, shown: Table, credit: Table) -> 
     u[active] = inverse @ shown.ravel()[active]
     left = shown.ravel().copy()
     left[active] -= matrix @ u[active]
-    kappa = float(least_ratio(gamma.matrix, *shown.shape)) if len(active) == shown.size else 0.0
+    kappa = 0.0
+    if slots is not None:
+        mine, cell = slice(slots.pairs.starts[q], slots.pairs.starts[q + 1]), np.arange(shown.size).reshape(shown.shape)
+        kappa = float(least_ratio_of_slots(gamma.matrix, cell, slots.position_of[mine], slots.sizes[q]))
+    elif len(active) == shown.size:
+        kappa = float(least_ratio(gamma.matrix, *shown.shape))
     variance = 0.0
     if gamma.drawn:
         phi[active] = inverse @ credit.ravel()[active]

@@ -13,6 +13,7 @@ from counterrank.estimate._gamma import NONE, LogGamma
 from counterrank.estimate._pinv import ILL
 from counterrank.estimate.base import Evidence, Page, Vector
 from counterrank.estimate.list import FEW, ListSums, overall_variance, weigh_alike
+from counterrank.policy._product import BoundSlots
 from counterrank.statistics.pairs import Table, sum_by
 
 
@@ -44,7 +45,8 @@ def _from_shares(evidence: Evidence) -> PageSums:
     impression that the regression fits whatever its reward, the pooled variance stands in.
     """
     counts = evidence.counts
-    gamma = LogGamma(counts, evidence.shown_by_target)
+    slots = evidence.target if isinstance(evidence.target, BoundSlots) else None
+    gamma = LogGamma(counts, evidence.shown_by_target, slots)
     if evidence.same:
         return _same(evidence, gamma.kappa)
     summed = _regressed(evidence, gamma)

@@ -35,7 +35,7 @@ def page_level(counts: Counts, distinct: NDArray[np.float64]) -> tuple[list[dict
 def _words(rows: list[dict[str, Any]]) -> list[str]:
     what = "page-level rewards (pi, wpi)"
     known = [row for row in rows if row["examined"]]
-    good = [row for row in known if row["supported_pairs"] >= MOST] or known[:1]
+    good = [row for row in known if row["supported_pairs"] * row["examined"] >= MOST] or known[:1]
     if not any(row["supported_pairs"] for row in known):
         return [f"{what}: for no query did rankings vary enough to judge all that their items and positions allow"]
     row = good[-1]
@@ -46,7 +46,7 @@ def _words(rows: list[dict[str, Any]]) -> list[str]:
         f"pi has {row['parameters']:.4g} parameters a query at K = {k}, with {row['impressions_per_parameter']:.3g} "
         "impressions for each",
     ]
-    if k < len(rows) and (more := rows[k])["examined"]:
+    if k < len(rows) and (more := rows[k])["examined"] >= MOST:
         said[0] += f"; up to K = {k + 1} for {more['supported_pairs']:.1%} and {more['supported']:.1%}"
     if (least := min(row["examined"] for row in rows)) < 1:
         said.append(
