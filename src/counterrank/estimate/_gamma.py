@@ -27,9 +27,9 @@ class LogGamma:
 
     One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
     marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). And
-    `sums` over its rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e:
-    wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of
-    what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
+    `sums` over its rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared
+    residuals e: wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n,
+    and the largest |w|; of what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
     """
 
     def __init__(self, counts: Counts, target: Table, slots: BoundSlots | None = None) -> None:
@@ -83,10 +83,10 @@ class LogGamma:
     def _solve(
         self, first: int, last: int, offsets: Codes, gamma: Vector, theta: Table, u: Table, phi: Table
     ) -> None:  # fmt: skip
-        pairs, n = self.counts.pairs, self._n
+        (own, room), pairs, n = self._slots, self.counts.pairs, self._n
         doubt = np.zeros(last - first, dtype=bool)
         _solve(first, last, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
-               gamma, theta, u, phi, *self._slots, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
+               gamma, theta, u, phi, own, room, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
         for q in first + np.flatnonzero(doubt):
             size = int(self.dims[q])
             original = gamma[offsets[q - first] : offsets[q - first + 1]].reshape(size, size).copy()
