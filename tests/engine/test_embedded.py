@@ -9,6 +9,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Embedded, Plan
+from counterrank.estimate import ESTIMATORS
 from counterrank.log import parts, read_log
 from counterrank.policy import PlackettLuce, Uniform
 from counterrank.simulate.log import simulate
@@ -43,10 +44,22 @@ def test_reading_twice_spilling_and_small_batches_change_nothing(world, log, tar
     }[target]
     path = tmp_path / "log.parquet"
     pq.write_table(log, path)
-    plain = cr.evaluate(path, policy)
+    clicks = [name for name, estimator in ESTIMATORS.items() if not estimator.needs_pairs]
+    plain = {names: cr.evaluate(path, policy, estimators=names) for names in (tuple(clicks), tuple(ESTIMATORS))}
     monkeypatch.setattr(parts, "BATCH_ROWS", 101)
     frugal = Embedded(cache_bytes=0, group_room=64)
-    assert_equal(cr.evaluate(path, policy, engine=frugal), plain)
+    for names, expected in plain.items():  # the log is read again; its rows are on disk
+        assert_equal(cr.evaluate(path, policy, estimators=names, engine=frugal), expected)
+
+
+@pytest.mark.parametrize("rewards", [False, True])
+def test_rows_that_do_not_fit_leave_pi_out_of_clicks_unless_it_is_named(world, log, rewards):
+    if rewards:
+        log = log.append_column("reward", pa.array(np.linspace(0, 1, len(log))))
+    got = cr.evaluate(log, world.better(), engine=Embedded(cache_bytes=1000))
+    assert {row.estimator for row in got.rows} >= ({"pi", "wpi"} if rewards else {"ip"})
+    assert any("pi, wpi left out: the log is too long" in note for note in got.notes) is not rewards
+    assert cr.evaluate(log, world.better(), engine=Embedded(cache_bytes=1000), estimators="pi").value("pi") is not None
 
 
 def test_rankings_that_spilled_were_more_than_fit(world, log):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from itertools import permutations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import oracle
 from counterrank.engine import Embedded
 from counterrank.estimate import _uniform
 from counterrank.estimate._pinv import pseudoinverse
+from counterrank.evaluate.page import WORK, too_much
 from counterrank.interval import deviation
 
 FIELDS = ("effective_sample_size", "unsupported")
@@ -361,3 +363,33 @@ def test_small_matrices_are_not_shared_between_threads_of_the_library(monkeypatc
     }  # fmt: skip
     assert cr.evaluate(log, {"q": ["a", "c"]}, estimators="pi").value("pi") == pytest.approx(3.0, abs=1e-4)
     assert threads == {1}
+
+
+def test_matrices_that_would_take_long_are_left_out_unless_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(2)
+    clicks, rewards = (make_rows(rng, ragged=False, rewards=kind) for kind in (False, True))
+    target = as_table(make_target(rng, clicks, new_item=False) | make_target(rng, rewards, new_item=False))
+    for rows in (clicks, rewards):
+        assert {"pi", "wpi"} <= {row.estimator for row in cr.evaluate(as_log(rows), target).rows}
+    monkeypatch.setitem(WORK, "clicks", 1.0)
+    few = cr.evaluate(as_log(clicks), target)
+    assert not {"pi", "wpi"} & {row.estimator for row in few.rows}
+    assert any("pi, wpi left out: 3 matrices" in note and "--estimator" in note for note in few.notes)
+    assert cr.evaluate(as_log(clicks), target, estimators="pi").value("pi") is not None
+    assert "pi" in {row.estimator for row in cr.evaluate(as_log(rewards), target).rows}
+    uniform = cr.evaluate(as_log(clicks), target, logging="uniform")  # a closed form needs no matrix
+    assert "pi" in {row.estimator for row in uniform.rows}
+
+
+def test_ten_thousand_queries_of_two_hundred_items_at_ten_positions_are_too_much() -> None:
+    """The work is foreseen from the counts alone; a query with few impressions needs a small matrix."""
+    for impressions, reason in ((5000, "10,000 matrices of up to 2,000 rows"), (40, None)):
+        counts = SimpleNamespace(
+            pages=(), impressions=np.full(10_000, impressions), shown=np.ones((2_000_000, 10), dtype=np.int8),
+            pairs=SimpleNamespace(
+                queries=np.repeat(np.arange(10_000), 200), sizes=np.full(10_000, 200),
+                lengths=np.full(10_000, 10 if reason else 11),
+            ),
+        )  # fmt: skip
+        said = too_much(SimpleNamespace(counts=counts, shares=True, of_clicks=True))
+        assert (said is None) if reason is None else (reason in said)

@@ -117,9 +117,9 @@ def test_a_second_reading_tells_the_same(tmp_path: Path) -> None:
     mixed = [spoilt(row, i) if i % 7 == 3 else row for i, row in enumerate(good_rows())]
     aside = tmp_path / "bad.jsonl"
     log = cr.read_log(write(tmp_path / "log.jsonl", mixed), bad_rows=aside)
-    kept = cr.evaluate(log, TARGET)
+    kept = cr.evaluate(log, TARGET, estimators="ip,pbm")
     once, text = log.rejected, aside.read_text()
-    read_twice = cr.evaluate(log, TARGET, engine=Embedded(cache_bytes=0))
+    read_twice = cr.evaluate(log, TARGET, estimators="ip,pbm", engine=Embedded(cache_bytes=0))
     assert (log.rejected, aside.read_text()) == (once, text)
     assert_same(kept, read_twice)
 

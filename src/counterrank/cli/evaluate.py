@@ -38,7 +38,7 @@ def evaluate(
         str | None,
         typer.Option(
             help=f"Comma-separated: {', '.join(ESTIMATORS)}; or best (what backtest recommends). "
-            "Default: all; for clicks all but pi, wpi."
+            "Default: all that the log allows; pi and wpi where they are quick."
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="reward or clicks. Default: reward if the log has it.")] = None,

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from counterrank.estimate import _few
+from counterrank.estimate._few import NONE, account
 from counterrank.estimate._pinv import pseudoinverse, swept
 from counterrank.estimate.base import Vector
 from counterrank.ids import Codes
@@ -16,7 +19,6 @@ from counterrank.policy._product import BoundSlots
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table, sum_by
 
-NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 THREADS = 2
 BLOCK = (32 << 20) // THREADS  # entries of the matrices that a thread holds at a time: all threads together 256 MB
 QUICK = 1 << 18  # the same where rankings are found quickly: 2 MB, which stay in a processor's cache
@@ -41,6 +43,8 @@ class LogGamma:
         at = upto[pairs.starts * pairs.positions]
         self.dims: Codes = np.diff(at)
         self.coordinate = np.where(active, upto[1:].reshape(active.shape) - 1 - at[pairs.queries][:, None], -1)
+        self.few = few_impressions(counts)
+        self.sizes = matrix_sizes(counts)
         self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
         self.sums = np.zeros((size, 11))
         self._n = counts.impressions.astype(np.float64)
@@ -55,7 +59,7 @@ class LogGamma:
     def blocks(self) -> list[tuple[int, int]]:
         """Ranges of queries that a thread takes at a time: small where their rankings are found quickly."""
         assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
-        entries = self.dims.astype(np.int64) ** 2
+        entries = self.sizes**2
         size = QUICK if self.counts.pages.quick else min(BLOCK, max(int(entries.sum()) // THREADS, 1))
         number = np.cumsum(entries) // size
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
@@ -70,22 +74,42 @@ class LogGamma:
     def _work(self, block: tuple[int, int], theta: Table, u: Table, phi: Table) -> None:
         """One block of queries: Γ̂ added up, inverted, and used on the same rankings."""
         first, last = block
-        offsets = np.concatenate([[0], np.cumsum(self.dims[first:last] ** 2)])
+        few = self.few[first:last]
+        offsets = np.concatenate([[0], np.cumsum(np.where(few, 0, self.dims[first:last] ** 2))])
         gamma = np.zeros(int(offsets[-1]))
-        places = (self.coordinate, self.dims, offsets, first, gamma)
+        starts = np.concatenate([[0], np.cumsum(np.where(few, self.sizes[first:last], 0))])
+        used = np.zeros(last - first, dtype=np.int64)
+        rows, sums = np.empty((int(starts[-1]), self.target.shape[1]), dtype=np.int64), np.zeros((int(starts[-1]), 3))
+        places = (self.coordinate, self.dims, self.few, offsets, first, gamma)
         assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
         for c in self.counts.pages.chunks(first, last):
             _add(c.queries, c.rows, c.impressions, c.reward, *places, theta)
+            if few.any():
+                _few.collect(c.queries, c.rows, c.impressions, c.reward, c.reward2, self.few, starts, first, used,
+                             rows, sums)  # fmt: skip
+        self._solve_few(first, last, starts, used, rows, sums)
+        if few.all():
+            return
         self._solve(first, last, offsets, gamma, theta, u, phi)
         for c in self.counts.pages.chunks(first, last):
             _weigh(c.queries, c.rows, c.impressions, c.reward, c.reward2, *places, u, phi, self._n, self.sums)
+
+    def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
+        doubt = np.zeros(last - first, dtype=bool)
+        places = (self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums)
+        _few.solve(first, last, self.few, starts, used, rows, sums, *places, doubt)
+        for q in np.flatnonzero(doubt):
+            mine = slice(starts[q], starts[q] + used[q])
+            gram = _few.overlaps(rows[mine], sums[mine, 0])
+            inverse, self.condition[first + q] = pseudoinverse(gram)
+            _few.finish(first + q, gram, inverse, rows[mine], sums[mine], *places)
 
     def _solve(
         self, first: int, last: int, offsets: Codes, gamma: Vector, theta: Table, u: Table, phi: Table
     ) -> None:  # fmt: skip
         (own, room), pairs, n = self._slots, self.counts.pairs, self._n
         doubt = np.zeros(last - first, dtype=bool)
-        _solve(first, last, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
+        _solve(first, last, self.few, pairs.starts, pairs.lengths, self.coordinate, self.dims, offsets, n, self.target,
                gamma, theta, u, phi, own, room, self.sigma2, self.lost, self.kappa, doubt)  # fmt: skip
         for q in first + np.flatnonzero(doubt):
             size = int(self.dims[q])
@@ -96,14 +120,32 @@ class LogGamma:
                     self.lost)  # fmt: skip
 
 
+def few_impressions(counts: Counts) -> NDArray[np.bool_]:
+    """Queries whose rankings are fewer than their coordinates: a smaller matrix does. Their κ is 0."""
+    dims = _coordinates(counts)
+    return np.asarray((counts.impressions < dims) & (dims < counts.pairs.sizes * counts.pairs.lengths))
+
+
+def matrix_sizes(counts: Counts) -> Codes:
+    """Of each query's matrix: as many rows as its impressions, or as its coordinates."""
+    return np.where(few_impressions(counts), counts.impressions, _coordinates(counts))
+
+
+def _coordinates(counts: Counts) -> Codes:
+    """The (item, position) pairs that the log shows for each query."""
+    return sum_by(counts.pairs.queries, (counts.shown > 0).sum(axis=1), len(counts.impressions)).astype(np.int64)
+
+
 @njit(cache=True, nogil=True)
 def _add(
-    queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any, offsets: Any, first: Any,
-    gamma: Any, theta: Any,
+    queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any, few: Any, offsets: Any,
+    first: Any, gamma: Any, theta: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
+        if few[q]:
+            continue
         while length < rows.shape[1] and rows[g, length] >= 0:
             at[length] = coordinate[rows[g, length], length]
             theta[rows[g, length], length] += reward[g]
@@ -116,12 +158,14 @@ def _add(
 
 @njit(cache=True, nogil=True)
 def _weigh(
-    queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, coordinate: Any, dims: Any, offsets: Any,
-    first: Any, gamma: Any, u: Any, phi: Any, total: Any, out: Any,
+    queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, coordinate: Any, dims: Any, few: Any,
+    offsets: Any, first: Any, gamma: Any, u: Any, phi: Any, total: Any, out: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
+        if few[q]:
+            continue
         w = expected = leverage = 0.0
         while length < rows.shape[1] and rows[g, length] >= 0:
             at[length] = coordinate[rows[g, length], length]
@@ -136,29 +180,18 @@ def _weigh(
             leverage += gamma[base + at[j] * (size + 1)]
             for k in range(j):
                 leverage += 2 * gamma[base + at[j] * size + at[k]]
-        n, f, free = impressions[g], reward[g], 1 - leverage / total[q]
-        out[q, 0] += w * f
-        out[q, 1] += w * n
-        out[q, 2] += w * w * n
-        out[q, 10] += w * expected * (f - n * expected)
-        out[q, 8] = max(out[q, 8], abs(w))
-        if free < NONE:
-            out[q, 7] += w * w * n
-            continue
-        squares = max(reward2[g] - 2 * expected * f + n * expected**2, 0.0)
-        out[q, 3] += w * w * squares
-        out[q, 4] += w * w * squares * (1 - free) / free
-        out[q, 5] += n * free
-        out[q, 6] += squares
+        account(w, impressions[g], reward[g], reward2[g], expected, 1 - leverage / total[q], out[q])
 
 
 @njit(cache=True, nogil=True)
 def _solve(
-    first: Any, last: Any, starts: Any, lengths: Any, coordinate: Any, dims: Any, offsets: Any, n: Any,
+    first: Any, last: Any, few: Any, starts: Any, lengths: Any, coordinate: Any, dims: Any, offsets: Any, n: Any,
     target: Any, gamma: Any, theta: Any, u: Any, phi: Any, own: Any, room: Any, sigma2: Any, lost: Any, kappa: Any,
     doubt: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     for q in range(first, last):
+        if few[q]:
+            continue
         size = dims[q]
         matrix = gamma[offsets[q - first] : offsets[q - first + 1]].reshape((size, size))
         for i in range(size):

@@ -110,8 +110,8 @@ def _credit(evidence: Evidence) -> Table:
     """(P, K): the mean over a query's impressions of the reward where the pair is shown at the position."""
     counts = evidence.counts
     out = np.zeros(counts.shown.size)
-    assert counts.rankings is not None  # noqa: S101 - the plan asked for them
-    for chunk in counts.rankings.chunks():
+    assert counts.pages is not None  # noqa: S101 - the plan asked for them
+    for chunk in counts.pages.chunks():
         group, position = np.nonzero(chunk.rows >= 0)
         at = chunk.rows[group, position] * counts.shown.shape[1] + position
         out += np.bincount(at, (chunk.reward + counts.origin * chunk.impressions)[group], out.size)

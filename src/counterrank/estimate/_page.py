@@ -9,7 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from counterrank.errors import InputError
 from counterrank.estimate import _known
-from counterrank.estimate._gamma import NONE, LogGamma
+from counterrank.estimate._few import NONE
+from counterrank.estimate._gamma import LogGamma
 from counterrank.estimate._pinv import ILL
 from counterrank.estimate.base import Evidence, Page, Vector
 from counterrank.estimate.list import FEW, ListSums, overall_variance, weigh_alike

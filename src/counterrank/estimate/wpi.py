@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate._gamma import NONE
+from counterrank.estimate._few import NONE
 from counterrank.estimate._page import weigh
 from counterrank.estimate.base import Estimate, Evidence
 

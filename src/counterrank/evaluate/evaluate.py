@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +69,10 @@ def evaluate(
     names, notes = choose_estimators(estimators, question.metric)
     chosen = [ESTIMATORS[name] for name in names]
     pairs = any(e.needs_pairs for e in chosen)
-    plan = question.plan(any(e.needs_rankings for e in chosen), "all" if pairs else "none")
+    pages: Literal["none", "fit", "all"] = "all" if pairs else "none"
+    if pairs and estimators is None and question.metric == "clicks":
+        pages = "fit"  # other estimators judge clicks as well
+    plan = question.plan(any(e.needs_rankings for e in chosen), pages)
     run = open_engine(engine).count(log, plan)
     evidence = question.evidence(run, any(e.needs_clicks or e.needs_pairs for e in chosen))
     if estimators is None and pairs and (reason := too_much(evidence)):

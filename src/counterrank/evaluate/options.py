@@ -125,14 +125,9 @@ def check_range(given: Any) -> tuple[float, float] | None:
 
 
 def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[list[str], list[str]]:
-    """The estimators to run, and notes on those that the metric does not allow.
-
-    Where clicks are judged, those that need every pair of items on a page run by name only: they must count every
-    ranking of the log, which takes longer than all others together.
-    """
+    """The estimators to run, and notes on those that the metric does not allow."""
     names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
-    usual = [name for name, e in ESTIMATORS.items() if metric == "reward" or not e.needs_pairs]
-    wanted = [name.strip() for name in names] if names is not None else usual
+    wanted = [name.strip() for name in names] if names is not None else list(ESTIMATORS)
     if "best" in wanted:
         raise InputError("--estimator best stands alone: it chooses one estimator")
     for name in wanted:

@@ -90,15 +90,10 @@ class Question:
         return [(self.target, self.same), *([(self.baseline, self.baseline_same)] if self.baseline else [])]
 
     def plan(self, rankings: bool, pages: Literal["none", "fit", "all"] = "none") -> Plan:
-        """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pages`: all of them.
-
-        Where the logging policy is given, it is asked for the chance of each ranking: they are grouped.
-        """
+        """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pages`: all of them."""
         wanted: Literal["none", "all"] | WantedRankings = "none"
         judged = [policy for policy, same in self.sides if not same]
-        if pages != "none" and self.logging is not None:
-            wanted = "all"
-        elif rankings and judged:
+        if rankings and judged:
             listed = [policy.rankings() for policy in judged]
             known = [each for each in listed if each is not None]
             complete = len(known) == len(listed)
