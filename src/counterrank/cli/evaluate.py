@@ -27,6 +27,7 @@ from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_cl
 from counterrank.evaluate.target import open_target
 from counterrank.interval import INTERVALS
 from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.regress import REGRESSIONS
 
 
 def evaluate(
@@ -38,7 +39,7 @@ def evaluate(
         str | None,
         typer.Option(
             help=f"Comma-separated: {', '.join(ESTIMATORS)}; or best (what backtest recommends). "
-            "Default: all that the log allows; pi and wpi where they are quick."
+            "Default: all that the data allows; pi and wpi where they are quick; dm, dr, dr-list with --features."
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="reward or clicks. Default: reward if the log has it.")] = None,
@@ -69,6 +70,12 @@ def evaluate(
     reward_range: Annotated[
         str | None, typer.Option(help="LO,HI: between what numbers rewards can lie, for pi's deviation bound.")
     ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"The regression on features: {', '.join(REGRESSIONS)}. Default: ridge.")
+    ] = None,
     per_query: Annotated[
         Path | None, typer.Option(help="Also write values per query: .parquet, .csv or .jsonl.")
     ] = None,
@@ -91,9 +98,9 @@ def evaluate(
     """
     if per_query is not None:
         check_output(per_query, "--per-query")
-        check_apart(per_query, "--per-query", log, target, logging, candidates, str(bad_rows or "") or None)
+        check_apart(per_query, "--per-query", log, target, logging, candidates, features, str(bad_rows or "") or None)
     if bad_rows is not None:
-        check_apart(bad_rows, "--bad-rows", target, logging, candidates)
+        check_apart(bad_rows, "--bad-rows", target, logging, candidates, features)
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
@@ -113,6 +120,8 @@ def evaluate(
             confidence=confidence,
             engine=chosen,
             reward_range=reward_range,
+            features=features,
+            model=model,
         )
     if per_query is not None:
         write_table(result.per_query, per_query)

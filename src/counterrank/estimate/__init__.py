@@ -1,6 +1,8 @@
 """Estimators of a policy's value, by name."""
 
 from counterrank.estimate.base import Estimate, Estimator, Evidence, Linear
+from counterrank.estimate.dm import DirectMethod
+from counterrank.estimate.dr import DoublyRobust, DoublyRobustList
 from counterrank.estimate.ip import ItemPosition
 from counterrank.estimate.item import Item
 from counterrank.estimate.list import List, WeightedList
@@ -20,6 +22,9 @@ ESTIMATORS: dict[str, Estimator] = {
     "rctr": RankClickThrough(),
     "pi": Pseudoinverse(),
     "wpi": WeightedPseudoinverse(),
+    "dm": DirectMethod(),
+    "dr": DoublyRobust(),
+    "dr-list": DoublyRobustList(),
 }
 
 __all__ = ["ESTIMATORS", "Estimate", "Estimator", "Evidence", "Linear"]

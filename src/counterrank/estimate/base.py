@@ -41,6 +41,9 @@ class Evidence:
     fitted: list[str] = field(default_factory=list)  # what the fit of the examination curve has to say
     of_clicks: bool = True  # the reward is the weighted sum of clicks
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
+    features: Table | None = None  # (P, F)
+    featureless: NDArray[np.bool_] | None = None  # (P,) pairs without features
+    model: str = "ridge"  # the regression on features
     memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
 
     def per_query(self, table: NDArray[np.float64]) -> Vector:
@@ -73,6 +76,16 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Model:
+    """Which regression was fitted, and what it is good for: `r2` is of rewards of queries that it was not fitted on."""
+
+    name: str
+    chosen: list[str]  # hyper-parameters of the folds' fits
+    folds: int
+    r2: float | None
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A policy's value by one estimator. `second_moment` is Σψ², ψ being each impression's influence."""
 
@@ -86,6 +99,7 @@ class Estimate:
     mean_weight: float | None = None
     expected_weight: float | None = None  # what the mean weight should be, if the logging policy is the one that logged
     page: Page | None = None  # what the pseudoinverse estimators add
+    model: Model | None = None  # what the estimators with a regression add
 
 
 @dataclass(frozen=True)
@@ -166,6 +180,7 @@ class Estimator(Protocol):
     needs_clicks: ClassVar[bool]  # it credits single clicks, so a page-level reward is not enough
     needs_rankings: ClassVar[bool]  # it weighs whole rankings that the target can show
     needs_pairs: ClassVar[bool]  # it needs two items at two positions: all rankings of the log, and all marginals
+    needs_features: ClassVar[bool]  # it fits a regression on features: all rankings of the log, and all marginals
     clips: ClassVar[bool]
 
     def estimate(self, evidence: Evidence) -> Estimate | Linear: ...

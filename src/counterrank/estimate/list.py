@@ -29,6 +29,7 @@ class List:
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = True
     needs_pairs: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Estimate:
@@ -61,6 +62,7 @@ class WeightedList:
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = True
     needs_pairs: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Estimate:
@@ -103,8 +105,8 @@ class ListSums:
         squares = float(self.mass2.sum())
         return float(self.mass.sum() ** 2 / squares) if squares > 0 else None
 
-    def second_moment(self, evidence: Evidence, shift: float, value: float) -> float:
-        """Σψ² of w·(reward − shift), less value."""
+    def second_moment(self, evidence: Evidence, shift: float, value: float | Vector) -> float:
+        """Σψ² of w·(reward − shift), less value, which may be one per query."""
         n = evidence.counts.impressions
         r1f, r1n, r2n, r2f, r2f2 = self.held
         r = r1f - shift * r1n

@@ -22,6 +22,7 @@ class PositionBased:
     needs_clicks: ClassVar[bool] = True
     needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def examination(self, evidence: Evidence) -> Vector:

@@ -20,6 +20,7 @@ class Pseudoinverse:
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = True
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = False
 
     def estimate(self, evidence: Evidence) -> Estimate:

@@ -19,6 +19,7 @@ class RankClickThrough:
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = False
 
     def estimate(self, evidence: Evidence) -> Estimate:

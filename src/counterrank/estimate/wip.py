@@ -29,6 +29,7 @@ class WeightedItemPosition:
     needs_clicks: ClassVar[bool] = True
     needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = True
 
     def estimate(self, evidence: Evidence) -> Linear:

@@ -23,6 +23,7 @@ class WeightedPseudoinverse:
     needs_clicks: ClassVar[bool] = False
     needs_rankings: ClassVar[bool] = False
     needs_pairs: ClassVar[bool] = True
+    needs_features: ClassVar[bool] = False
     clips: ClassVar[bool] = False
 
     def estimate(self, evidence: Evidence) -> Estimate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +14,13 @@ from counterrank.engine import Coefficients, Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
 from counterrank.evaluate.best import doubt, recommended
-from counterrank.evaluate.options import check_clip, check_confidence, check_range, choose_estimators
+from counterrank.evaluate.options import check_clip, check_confidence, check_model, check_range, choose_estimators
 from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Evaluation, PageRow, Row
 from counterrank.interval import INTERVALS
 from counterrank.log import read_log
+from counterrank.log.features import read_features
 from counterrank.statistics.counts import Counts
 
 
@@ -39,12 +40,15 @@ def evaluate(
     confidence: float = 0.95,
     engine: str | Engine = "duckdb",
     reward_range: str | Sequence[float] | None = None,
+    features: Any = None,
+    model: str | None = None,
 ) -> Evaluation:
     """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
 
     `target`: a policy, a file or table of one, {query: items}, or "logging". `logging`: "log" (shares in the log),
     "propensity" (the log's column), "uniform", or a policy. `estimators`: names, or "best" for what a backtest over the
-    log's days recommends. See the docs of the command for the other options.
+    log's days recommends. `features`: a file or table of (query, item, numbers), for `dm` and its relatives; `model`:
+    their regression. See the docs of the command for the other options.
 
     >>> rows = pa.table({"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "clicks": [[1, 0], [0, 0]] * 2})
     >>> evaluate(rows, {"q": ["a", "b"]}, estimators="ip").value("ip")
@@ -66,15 +70,22 @@ def evaluate(
             raise InputError("--estimator best chooses the clip itself: leave --clip out, or name estimators")
         estimators, chosen_clip, choice = recommended(question, engine)
         question, said = replace(question, clip=check_clip(chosen_clip)), [choice]
-    names, notes = choose_estimators(estimators, question.metric)
+    names, notes = choose_estimators(estimators, question.metric, features is not None)
+    regression, unused = check_model(names, features is not None, model)
+    known = read_features(features) if features is not None and not unused else None
+    notes += unused + (known.notes if known is not None else [])
     chosen = [ESTIMATORS[name] for name in names]
     pairs = any(e.needs_pairs for e in chosen)
-    pages: Literal["none", "fit", "all"] = "all" if pairs else "none"
-    if pairs and estimators is None and question.metric == "clicks":
+    every = pairs or any(e.needs_features for e in chosen)
+    pages: Literal["none", "fit", "all"] = "all" if every else "none"
+    if pairs and estimators is None and question.metric == "clicks" and known is None:
         pages = "fit"  # other estimators judge clicks as well
     plan = question.plan(any(e.needs_rankings for e in chosen), pages)
     run = open_engine(engine).count(log, plan)
-    evidence = question.evidence(run, any(e.needs_clicks or e.needs_pairs for e in chosen))
+    evidence = question.evidence(run, every or any(e.needs_clicks for e in chosen))
+    if known is not None:
+        table, featureless = known.on(evidence.counts.pairs)
+        evidence = replace(evidence, features=table, featureless=featureless, model=regression)
     if estimators is None and pairs and (reason := too_much(evidence)):
         names = [name for name in names if not ESTIMATORS[name].needs_pairs]
         notes.append(reason)
@@ -97,6 +108,7 @@ def evaluate(
         notes=[*said, *log.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
         examination=evidence.examination.tolist() if "pbm" in names else None,
+        model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
     )
 
 

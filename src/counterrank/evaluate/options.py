@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS
+from counterrank.regress import REGRESSIONS
 
 Vector = NDArray[np.float64]
 WEIGHTS = ("clicks", "dcg")
@@ -124,10 +125,16 @@ def check_range(given: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[list[str], list[str]]:
-    """The estimators to run, and notes on those that the metric does not allow."""
+def choose_estimators(
+    given: Sequence[str] | str | None, metric: str, features: bool = False
+) -> tuple[list[str], list[str]]:
+    """The estimators to run, and notes on those that the metric does not allow.
+
+    Those that need features come where there are some.
+    """
     names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
-    wanted = [name.strip() for name in names] if names is not None else list(ESTIMATORS)
+    usual = [name for name, e in ESTIMATORS.items() if features or not e.needs_features]
+    wanted = [name.strip() for name in names] if names is not None else usual
     if "best" in wanted:
         raise InputError("--estimator best stands alone: it chooses one estimator")
     for name in wanted:
@@ -143,7 +150,20 @@ def choose_estimators(given: Sequence[str] | str | None, metric: str) -> tuple[l
     )
     if not left:
         raise InputError(
-            f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, pi and wpi, "
-            "or add --metric clicks"
+            f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, pi, wpi, dm, dr and "
+            "dr-list, or add --metric clicks"
         )
     return left, notes
+
+
+def check_model(names: Sequence[str], features: bool, model: str | None) -> tuple[str, list[str]]:
+    """The regression for the estimators that need one, and what to say where none does."""
+    needy = [name for name in names if ESTIMATORS[name].needs_features]
+    if needy and not features:
+        raise InputError(f"{', '.join(needy)} needs features of items: add --features FILE (query, item, numbers)")
+    if model is not None and not features:
+        raise InputError(f"--model {model} is a regression on features: add --features FILE, or leave it out")
+    if model is not None and model not in REGRESSIONS:
+        raise unknown("model", model, REGRESSIONS)
+    said = [] if needy or not features else [f"features are not used: {', '.join(names)} needs none"]
+    return model or "ridge", said

@@ -60,6 +60,7 @@ class Evaluation(Tabular):
     notes: list[str]
     per_query: pa.Table
     examination: list[float] | None = None
+    model: dict[str, Any] | None = None
 
     def value(self, estimator: str) -> float | None:
         return self[estimator].value
@@ -79,6 +80,7 @@ class Evaluation(Tabular):
             "covered": self.covered,
             "estimates": [row.to_dict() for row in self.rows],
             "examination": self.examination,
+            "model": self.model,
             "notes": self.notes,
         }
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from counterrank.estimate import ESTIMATORS, Estimate, Evidence
 
+_WAY = {"dr-list": " towards the model's word"}
 FEW = 30  # impressions that carry an estimate, below which a normal interval is not to be trusted
 
 
@@ -13,21 +14,24 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     """The warnings of one estimate."""
     said = list(estimate.warnings)
     normalised = name in ("wlist", "wip")
-    if ESTIMATORS[name].needs_pairs:
+    if ESTIMATORS[name].needs_features:
+        said.extend(_direct(name, estimate, evidence))
+    elif ESTIMATORS[name].needs_pairs:
         said.extend(_page(name, estimate, evidence))
     elif estimate.unsupported > 1e-9 and estimate.value is not None:
         said.append(_lost(name, estimate, evidence, normalised))
     if estimate.clipped > 0:
         said.append(
             f"{_percent(estimate.clipped)} of the weights were clipped at {evidence.clip:g}: "
-            f"the estimate is biased{'' if normalised else ' downwards'}"
+            f"the estimate is biased{'' if normalised else _WAY.get(name, ' downwards')}"
         )
     size = estimate.effective_sample_size
     if size is not None and size < FEW and estimate.value is not None:
         worth = "1 impression's" if size == 1 else f"{size:.3g} impressions'"
         said.append(f"only {worth} worth of evidence: the interval may be far too narrow")
     elif size is None and estimate.value is not None and name != "rctr":
-        said.append("no impression carries weight: the log cannot tell")
+        alone = ", and the value is the model's alone" if ESTIMATORS[name].needs_features else ""
+        said.append(f"no impression carries weight: the log cannot tell{alone}")
     said.extend(_misfit(name, estimate, evidence))
     if name == "pbm":
         said.extend(evidence.fitted)
@@ -44,9 +48,26 @@ def _page(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
             f"the log cannot tell {_percent(estimate.unsupported)} of what the target shows from its rankings; it is "
             f"{'taken to be worth what it can tell' if name == 'wpi' else 'left out'}, so the estimate is biased"
         )
-    if np.isfinite(evidence.clip):
-        said.append("--clip does not apply: these weights may be negative, and are used as they are")
-    return said
+    return said + _unclipped(name, evidence)
+
+
+def _direct(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
+    """What the estimators with a regression alone have to say."""
+    if name == "dm" or estimate.unsupported <= 1e-9:
+        return _unclipped(name, evidence)
+    return [
+        f"the log cannot tell {_percent(estimate.unsupported)} of what the target shows: for that the regression's "
+        "word stands alone",
+        *_unclipped(name, evidence),
+    ]
+
+
+def _unclipped(name: str, evidence: Evidence) -> list[str]:
+    if ESTIMATORS[name].clips or not np.isfinite(evidence.clip):
+        return []
+    if name == "dm":
+        return ["--clip does not apply: no impression is weighted"]
+    return ["--clip does not apply: these weights may be negative, and are used as they are"]
 
 
 def _known(name: str, evidence: Evidence) -> bool:

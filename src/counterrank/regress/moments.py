@@ -11,6 +11,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.regress.base import FOLDS, Matrix, Vector, splits
 
+SAME = 1e-9  # losses that differ by less are alike
 FLAT = 1e-12  # a column whose variance is below this share of its mean square does not vary
 
 
@@ -86,7 +87,9 @@ class LinearTraining:
             loss += _loss(self.sums[tested], *part.unscaled(self.betas(part, penalties)))
             plain += float(_loss(self.sums[tested], np.array([part.mean_y]), np.zeros((len(part.mean), 1)))[0])
         notes = [] if len(present) > 1 else ["the penalty is not cross-validated: all queries are in one fold"]
-        best = int(np.argmin(loss)) if len(present) > 1 else len(penalties) // 2
+        best = len(penalties) // 2
+        if len(present) > 1:  # of penalties that do as well but for rounding, the largest
+            best = int(np.argmax(np.where(loss <= loss.min() * (1 + SAME), penalties, 0.0)))
         intercept, coefficients = data.unscaled(self.betas(data, penalties[best : best + 1]))
         assert self.origin is not None  # noqa: S101 - rows were added
         shift = self.origin[-1] - self.origin[1:-1] @ coefficients[:, 0]

@@ -9,7 +9,7 @@ import numpy as np
 from counterrank.regress.base import Matrix, Vector
 from counterrank.regress.moments import LinearTraining, Standardised
 
-PENALTIES = np.logspace(-8, 3, 34)
+PENALTIES = np.logspace(-6, 3, 28)
 
 
 class Ridge(LinearTraining):

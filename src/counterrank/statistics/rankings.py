@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
@@ -76,22 +76,23 @@ class Rankings:
         """Groups by ranking alone."""
         return replace(self, propensity=None).merged()
 
-    def __add__(self, other: Rankings) -> Rankings:
-        propensity = clicks = None
-        if self.clicks is not None and other.clicks is not None:
-            clicks = np.concatenate([self.clicks, other.clicks])
-        if self.propensity is not None and other.propensity is not None:
-            propensity = np.concatenate([self.propensity, other.propensity])
-        both = Rankings(
-            np.concatenate([self.queries, other.queries]),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.impressions, other.impressions]),
-            np.concatenate([self.reward, other.reward]),
-            np.concatenate([self.reward2, other.reward2]),
-            propensity,
-            clicks,
+    @classmethod
+    def joined(cls, parts: Sequence[Rankings]) -> Rankings:
+        """One after the other; propensities and clicks only where all parts have them."""
+        propensity = [part.propensity for part in parts if part.propensity is not None]
+        clicks = [part.clicks for part in parts if part.clicks is not None]
+        return cls(
+            np.concatenate([part.queries for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.impressions for part in parts]),
+            np.concatenate([part.reward for part in parts]),
+            np.concatenate([part.reward2 for part in parts]),
+            np.concatenate(propensity) if len(propensity) == len(parts) else None,
+            np.concatenate(clicks) if len(clicks) == len(parts) else None,
         )
-        return both.merged()
+
+    def __add__(self, other: Rankings) -> Rankings:
+        return Rankings.joined([self, other]).merged()
 
     def merged(self) -> Rankings:
         """One group per (query, ranking, propensity)."""
@@ -127,3 +128,24 @@ class RankingGroups(Protocol):
     def moved(self, pair_rows: Codes) -> RankingGroups: ...
 
     def without_propensity(self) -> RankingGroups: ...
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Groups of rankings with a change made to each chunk as it comes."""
+
+    groups: RankingGroups
+    change: Callable[[Rankings], Rankings]
+
+    @property
+    def quick(self) -> bool:
+        return self.groups.quick
+
+    def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
+        return map(self.change, self.groups.chunks(low, high))
+
+    def moved(self, pair_rows: Codes) -> Changed:
+        return Changed(self, lambda chunk: chunk.moved(pair_rows))
+
+    def without_propensity(self) -> Changed:
+        return Changed(self, Rankings.without_propensity)

@@ -1,0 +1,75 @@
+"""The features of a page: those of its slots, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.estimate.base import Evidence, Vector
+from counterrank.ids import Codes
+from counterrank.statistics.pairs import Table
+
+ENTRIES = 4 << 20  # numbers of a block of rows: 32 MB
+
+
+class PageFeatures:
+    """x(q, s) = f(q, s₁) … f(q, s_K): zeros beyond a ranking's end, and a 1 for each filled slot that may be empty.
+
+    An item without features has the mean of each column over the pairs that the log shows. `missing` is the share of
+    what the target shows that has none, averaged over impressions; `said` puts it into words.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        if evidence.features is None or evidence.featureless is None:
+            raise InputError("the features were not read")
+        counts = evidence.counts
+        table, gone = evidence.features, evidence.featureless
+        shown = counts.shown.sum(axis=1)
+        known = (shown > 0) & ~gone
+        if not known.any():
+            raise InputError(
+                "none of the log's items has features: their (query, item) rows must name the log's queries and items"
+            )
+        filled = np.where(gone[:, None], table[known].mean(axis=0), table)
+        self.values: Table = np.concatenate([filled, np.zeros((1, filled.shape[1]))])  # the row of -1 is the last
+        self.positions = counts.pairs.positions
+        self.may_be_empty: Codes = np.flatnonzero(counts.shown.sum(axis=0) < counts.total)
+        self.width = self.values.shape[1] * self.positions + len(self.may_be_empty)
+        self.missing, self.said = _without(evidence, gone, shown)
+
+    def of(self, rankings: Codes) -> Table:
+        """(G, width), rankings being (G, K) rows of the run's pairs, -1 beyond the end."""
+        x = self.values[rankings].reshape(len(rankings), -1)
+        return np.concatenate([x, rankings[:, self.may_be_empty] >= 0], axis=1)
+
+    def blocks(self, rankings: Codes) -> Iterator[slice]:
+        """Parts of these rankings whose features fit into memory."""
+        step = max(ENTRIES // self.width, 1)
+        for start in range(0, len(rankings), step):
+            yield slice(start, start + step)
+
+    def worth(self, coefficients: Vector) -> Table:
+        """(P, K): what a pair at a position adds to a linear prediction."""
+        features = self.values.shape[1]
+        slots = coefficients[: features * self.positions].reshape(self.positions, features)
+        worth = self.values[:-1] @ slots.T
+        worth[:, self.may_be_empty] += coefficients[features * self.positions :]
+        return np.asarray(worth)
+
+
+def _without(evidence: Evidence, gone: NDArray[np.bool_], shown: Codes) -> tuple[float, list[str]]:
+    """The share of the target's mass on items without features, and what to say of it."""
+    of_log = float(shown[gone].sum() / shown.sum())
+    mass = evidence.shown_by_target.sum(axis=1)
+    whole = evidence.per_query(mass)
+    lost = np.divide(evidence.per_query(mass * gone), whole, out=np.zeros_like(whole), where=whole > 0)
+    of_target = evidence.mean(lost)
+    if of_log == 0 and of_target == 0:
+        return 0.0, []
+    return of_target, [
+        f"{of_log:.1%} of the items that the log shows and {of_target:.1%} of those that the target shows have no "
+        "features: each column's mean stands in"
+    ]

@@ -1,0 +1,33 @@
+"""Direct method: a regression says what each page is worth; the log's rewards are used for nothing else."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from counterrank.estimate._direct import fitted
+from counterrank.estimate.base import Estimate, Evidence
+
+
+class DirectMethod:
+    """V = 1/n Σᵢ Σ_A target(A|q)·r̂(q, A), with r̂ a regression of rewards on the features of all slots.
+
+    As good as the regression, on rankings unlike those it learnt from too. Each query is predicted by a model that was
+    fitted on others. Reference: swaminathan2017, section 4.
+    """
+
+    name: ClassVar[str] = "dm"
+    assumption: ClassVar[str] = "the regression is right, for pages that the log never shows too"
+    needs_clicks: ClassVar[bool] = False
+    needs_rankings: ClassVar[bool] = False
+    needs_pairs: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = True
+    clips: ClassVar[bool] = False
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        counts, n = evidence.counts, evidence.counts.total
+        direct = fitted(evidence)
+        mean = evidence.mean(direct.expected)  # from the origin of the rewards
+        second = float((counts.impressions * (direct.expected - mean) ** 2).sum()) + direct.drawn * n * (n - 1)
+        said = [*direct.said, "the interval holds how queries differ, not the model's own error, which may be larger"]
+        value, per_query = float(counts.origin + mean), counts.origin + direct.expected
+        return Estimate(value, per_query, second, float(n), 0.0, direct.missing, said, model=direct.model)
