@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +26,8 @@ class Lasso(LinearTraining):
 
     def betas(self, data: Standardised, penalties: Vector) -> Matrix:
         """As many made-up rows as columns have these covariances, and scikit-learn does the rest."""
-        from sklearn.linear_model import lasso_path  # slow to import
+        from sklearn.exceptions import ConvergenceWarning  # slow to import
+        from sklearn.linear_model import lasso_path
 
         values, vectors = np.linalg.eigh(data.covariance)
         kept = values > TINY * max(float(values[-1]), np.finfo(float).tiny)
@@ -35,8 +37,10 @@ class Lasso(LinearTraining):
         rows = root[:, None] * vectors[:, kept].T
         y = (vectors[:, kept].T @ data.with_y) / root
         size = len(rows)
-        _, found, _ = lasso_path(
-            rows, y, alphas=penalties / size, precompute=np.ascontiguousarray(rows.T @ rows), Xy=rows.T @ y,
-            max_iter=5000, tol=1e-6, check_input=True,
-        )  # fmt: skip
+        with warnings.catch_warnings():  # a fit that stops early is judged by cross-validation like any other
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            _, found, _ = lasso_path(
+                rows, y, alphas=penalties / size, precompute=np.ascontiguousarray(rows.T @ rows), Xy=rows.T @ y,
+                max_iter=5000, tol=1e-6, check_input=True,
+            )  # fmt: skip
         return np.asarray(found)
