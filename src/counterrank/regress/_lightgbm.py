@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from counterrank.errors import InputError
 from counterrank.regress.base import Matrix, Vector
 
@@ -28,8 +30,9 @@ def load() -> Any:
 
 
 def dataset(x: Matrix, y: Vector, weight: Vector) -> Any:
-    """Rows, binned once; `subset` takes some of them."""
-    found = load().Dataset(x, label=y, weight=weight, params=_threads(x.size), free_raw_data=False)
+    """Rows, binned once; `subset` takes some of them. Weights count by their ratios, so penalties mean the same."""
+    share = weight / max(float(weight.mean()), np.finfo(float).tiny)
+    found = load().Dataset(x, label=y, weight=share, params=_threads(x.size), free_raw_data=False)
     return found.construct()
 
 

@@ -13,6 +13,7 @@ from counterrank.regress.rows import RowTraining
 
 DEEPEST = 10
 LEAST = 5  # rows in a leaf
+LIGHTEST = 1e-3  # their weight, of an average row's: less may be rounding, and LightGBM stops over an empty leaf
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _grown(data: Any, y: Vector, weight: Vector) -> tuple[Any, Matrix]:
     mean = float(np.average(y, weights=weight))
     shape = {
         "learning_rate": 1.0, "max_depth": DEEPEST, "num_leaves": 2**DEEPEST, "min_data_in_leaf": LEAST,
-        "min_sum_hessian_in_leaf": 0.0, "lambda_l2": 0.0,
+        "min_sum_hessian_in_leaf": LIGHTEST, "lambda_l2": 0.0,
     }  # fmt: skip
     booster = _lightgbm.train(data.construct(), 1, shape)
     root = booster.dump_model()["tree_info"][0]
