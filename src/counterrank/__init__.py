@@ -9,6 +9,7 @@
 from counterrank import policy
 from counterrank.errors import InputError
 from counterrank.evaluate import Comparison, Evaluation, backtest, check, compare, evaluate
+from counterrank.learn import Optimization, optimize
 from counterrank.log import Log, read_log
 from counterrank.policy import read_policy
 
@@ -18,10 +19,12 @@ __all__ = [
     "Evaluation",
     "InputError",
     "Log",
+    "Optimization",
     "backtest",
     "check",
     "compare",
     "evaluate",
+    "optimize",
     "policy",
     "read_log",
     "read_policy",

@@ -11,6 +11,7 @@ from counterrank.cli.check import check
 from counterrank.cli.compare import compare
 from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
+from counterrank.cli.optimize import optimize
 from counterrank.cli.reproduce import reproduce
 from counterrank.cli.runner import Commands
 from counterrank.cli.simulate import simulate
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "compare": compare,
     "backtest": backtest,
+    "optimize": optimize,
     "simulate": simulate,
     "reproduce": reproduce,
     "demo": demo,

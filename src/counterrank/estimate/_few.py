@@ -1,7 +1,8 @@
 """Queries with fewer impressions than (item, position) coordinates: by the matrix of their rankings' overlaps.
 
 With a row √(n_A/n)·1_A per ranking A, of n_A impressions, as the matrix B, Γ̂ = BᵀB, and G = BBᵀ is small. Where
-s = Bq and v = G†s, the weight of A is v_A/√(n_A/n), qᵀΓ̂†q is ‖v‖², and what Γ̂ knows of q is Bᵀv.
+s = Bq and v = G†s, the weight of A is v_A/√(n_A/n), qᵀΓ̂†q is ‖v‖², and what Γ̂ knows of q is Bᵀv. Likewise
+Γ̂†q = BᵀG†v, and Γ̂†θ̂ = BᵀG†y with y_A = √(n_A/n) times A's mean reward.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def overlaps(rows: Any, impressions: Any) -> Any:  # pragma: no cover
 @njit(cache=True, nogil=True)
 def solve(
     first: Any, last: Any, few: Any, starts: Any, used: Any, rows: Any, sums: Any, coordinate: Any, pairs: Any,
-    target: Any, sigma2: Any, lost: Any, out: Any, doubt: Any,
+    target: Any, sigma2: Any, lost: Any, out: Any, u: Any, phi: Any, doubt: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     """All queries of a block, but for those whose pivots leave a doubt."""
     for q in range(first, last):
@@ -73,7 +74,8 @@ def solve(
             gram = overlaps(rows[begin:end], sums[begin:end, 0])
             inverse = gram.copy()
             if swept(inverse):
-                finish(q, gram, inverse, rows[begin:end], sums[begin:end], coordinate, pairs, target, sigma2, lost, out)
+                finish(q, gram, inverse, rows[begin:end], sums[begin:end], coordinate, pairs, target, sigma2, lost, out,
+                       u, phi)  # fmt: skip
             else:
                 doubt[q - first] = True
 
@@ -81,7 +83,7 @@ def solve(
 @njit(cache=True, nogil=True)
 def finish(
     q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, coordinate: Any, pairs: Any, target: Any, sigma2: Any,
-    lost: Any, out: Any,
+    lost: Any, out: Any, u: Any, phi: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     size, total = len(rows), sums[:, 0].sum()
     root, s, y = np.sqrt(sums[:, 0] / total), np.zeros(size), np.empty(size)
@@ -98,13 +100,16 @@ def finish(
             z[i] += inverse[i, j] * y[j]
     for i in range(size):
         sigma2[q] += v[i] ** 2
-        expected = leverage = 0.0
+        expected = leverage = again = 0.0
         for j in range(size):
             expected += gram[i, j] * z[j]
             leverage += gram[i, j] * inverse[i, j]
+            again += inverse[i, j] * v[j]
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
                 known[rows[i, k] - pairs[q], k] += root[i] * v[i]
+                u[rows[i, k], k] += root[i] * again
+                phi[rows[i, k], k] += root[i] * z[i]
         n, f, f2 = sums[i]
         out[q, 9] += n * (expected / root[i]) ** 2
         account(v[i] / root[i], n, f, f2, expected / root[i], 1 - leverage / n, out[q])

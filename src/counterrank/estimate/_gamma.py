@@ -28,10 +28,11 @@ class LogGamma:
     """Γ̂ of every query on the (item, position) coordinates that the log shows.
 
     One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
-    marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). And
-    `sums` over its rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared
-    residuals e: wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n,
-    and the largest |w|; of what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
+    marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). Tables:
+    `u` Γ̂†q, and `phi` Γ̂†θ̂ with θ̂ the mean of reward·1_A, rewards counted from the counts' origin. And `sums` over its
+    rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e: wF, wn,
+    w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of what
+    the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
     """
 
     def __init__(self, counts: Counts, target: Table, slots: BoundSlots | None = None) -> None:
@@ -66,9 +67,9 @@ class LogGamma:
         return list(pairwise(edges.tolist()))
 
     def _run(self) -> None:
-        theta, u, phi = (np.zeros(self.target.shape) for _ in range(3))
+        theta, self.u, self.phi = (np.zeros(self.target.shape) for _ in range(3))
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(lambda block: self._work(block, theta, u, phi), self.blocks()))
+            list(pool.map(lambda block: self._work(block, theta, self.u, self.phi), self.blocks()))
         self.lost += self._outside
 
     def _work(self, block: tuple[int, int], theta: Table, u: Table, phi: Table) -> None:
@@ -97,6 +98,7 @@ class LogGamma:
     def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
         doubt = np.zeros(last - first, dtype=bool)
         places = (self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums)
+        places += (self.u, self.phi)
         _few.solve(first, last, self.few, starts, used, rows, sums, *places, doubt)
         for q in np.flatnonzero(doubt):
             mine = slice(starts[q], starts[q] + used[q])

@@ -49,7 +49,7 @@ def solve(evidence: Evidence, target: Table) -> Known:
     u, found = np.zeros(target.shape), np.zeros((6, size))
     tied = closed_forms(logging)
     slots = evidence.target if isinstance(evidence.target, BoundSlots) else None
-    credit = _credit(evidence) if not tied.all() else u
+    credit = mean_reward(evidence) if not tied.all() else u
     for q in range(size):
         rows, length = slice(pairs.starts[q], pairs.starts[q + 1]), int(min(pairs.lengths[q], pairs.positions))
         shown = target[rows, :length]
@@ -106,8 +106,8 @@ def _matrix_query(
     return table, (float((table * shown).sum()), float((left**2).sum()), largest, kappa, condition, variance)
 
 
-def _credit(evidence: Evidence) -> Table:
-    """(P, K): the mean over a query's impressions of the reward where the pair is shown at the position."""
+def mean_reward(evidence: Evidence) -> Table:
+    """θ̂, (P, K): the mean over a query's impressions of the reward where the pair is shown at the position, else 0."""
     counts = evidence.counts
     out = np.zeros(counts.shown.size)
     assert counts.pages is not None  # noqa: S101 - the plan asked for them

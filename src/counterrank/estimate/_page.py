@@ -154,11 +154,16 @@ def _support(evidence: Evidence, lost: Vector, norm: Vector, condition: Vector) 
     """The share of q outside Γ's range, averaged over impressions, and which query's Γ is all but singular."""
     share = np.divide(lost, norm, out=np.zeros_like(lost), where=norm > 0)
     unsupported = evidence.mean(np.where(share > NONE, np.minimum(share, 1.0), 0.0))
+    return unsupported, ill_conditioned(evidence, condition)
+
+
+def ill_conditioned(evidence: Evidence, condition: Vector) -> list[str]:
+    """Which query's Γ is all but singular, if any is."""
     worst = int(np.argmax(condition))
     if condition[worst] < ILL:
-        return unsupported, []
+        return []
     name = evidence.counts.pairs.query_ids.texts[worst].as_py()
-    return unsupported, [
+    return [
         f"some rankings are so rare that the answer hangs on them, most of all for query {name!r} (condition number "
         f"{condition[worst]:.1g}): errors may be far larger than the interval says"
     ]

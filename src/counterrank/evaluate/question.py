@@ -195,13 +195,18 @@ class Question:
         return curve[:positions], list(fit.notes)
 
 
-def _metric(log: Log, metric: str | None, top: int | None, weights: str | Sequence[float]) -> Metric:
+def chosen_metric(log: Log, metric: str | None) -> Metric:
+    """The metric asked for, or the one that the log has."""
     chosen = metric if metric is not None else "reward" if "reward" in log.columns else "clicks"
     if chosen not in METRICS:
         raise unknown("metric", chosen, METRICS)
     if chosen not in log.columns:
         raise InputError(f"{log.name}: --metric {chosen} needs a column {chosen!r}, which the log does not have")
-    if chosen == "clicks":
+    return "clicks" if chosen == "clicks" else "reward"
+
+
+def _metric(log: Log, metric: str | None, top: int | None, weights: str | Sequence[float]) -> Metric:
+    if chosen_metric(log, metric) == "clicks":
         return "clicks"
     if top is not None or not (isinstance(weights, str) and weights == "clicks"):
         raise InputError("--top and --weights weigh clicks, but the metric is the reward of pages: add --metric clicks")

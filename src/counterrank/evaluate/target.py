@@ -38,6 +38,14 @@ def open_sides(
     return policy, other, known
 
 
+def open_logging(logging: str | None, temperature: float) -> Any:
+    """The logging policy as `evaluate` takes it: one of its words, or the policy of a file."""
+    if logging is None or logging in ("log", "logging", "propensity", "uniform"):
+        return logging
+    known = _read(logging, "logging", ("log", "propensity", "uniform"))
+    return read_policy(known, temperature=temperature) if isinstance(known, Scores) else known
+
+
 def open_target(
     target: str,
     logging: str | None,
@@ -48,11 +56,8 @@ def open_target(
 ) -> tuple[Policy, Any]:
     """The target, and the logging policy as `evaluate` takes it. `scores`: the temperature applies to others too."""
     warm = temperature if logging_temperature is None else logging_temperature
-    known: Any = logging
-    if logging is not None and logging not in ("log", "logging", "propensity", "uniform"):
-        known = _read(logging, "logging", ("log", "propensity", "uniform"))
-        if isinstance(known, Scores):
-            scores, known = True, read_policy(known, temperature=warm)
+    known = open_logging(logging, warm)
+    scores = scores or isinstance(known, Scores | PlackettLuce)
     if target == "logging" and mix:
         raise InputError("--mix needs a target of its own, but the target is the logging policy")
     policy = open_policy(target, temperature)

@@ -1,0 +1,75 @@
+"""What a user of a learnt policy must know, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.estimate.phi import Phi
+from counterrank.evaluate.question import Question
+from counterrank.evaluate.result import number
+from counterrank.learn.candidates import Ranked
+from counterrank.learn.examples import Examples
+from counterrank.learn.pi_opt import PiOpt
+from counterrank.learn.value import HeldOut
+from counterrank.log import Log
+from counterrank.log.features import Features
+from counterrank.log.foreign import counted
+
+
+def remarks(
+    log: Log, question: Question, evidence: Evidence, examples: Examples, learnt: PiOpt, judged: HeldOut | None,
+    phi: Phi, ranked: Ranked, unseen: int, known: Features,
+) -> list[str]:  # fmt: skip
+    """Everything below the table, the most important first."""
+    said = [_judged(judged), *_missing(evidence, examples)]
+    if unseen:
+        said.append(
+            f"{unseen:,} of {counted(len(ranked.pairs.query_ids), 'query', 'queries')} are not in the log: "
+            "their values are those of an average query"
+        )
+    if learnt.r2 is not None:
+        share = f"{learnt.r2:.1%} of the variance" if learnt.r2 > 0 else "nothing"
+        said.append(f"the model explains {share} of φ̂ in queries it has not seen; φ̂'s own noise is in the rest")
+    said.append(f"assumed: {ESTIMATORS['pi'].assumption}")
+    said.append(
+        "the values are the model's own, on the log it learnt from: judge the policy with counterrank evaluate on "
+        "another part of the log"
+    )
+    if log.rejected:
+        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
+    return [text for text in said if text] + [
+        *learnt.notes, *phi.notes, *ranked.notes, *known.notes, *log.notes, *question.notes
+    ]  # fmt: skip
+
+
+def _judged(judged: HeldOut | None) -> str:
+    if judged is None:
+        return "queries are too few to hold some out: how good such rankings are is not known"
+    error = f" ± {number(judged.stderr, 2)}" if judged.stderr is not None else ""
+    apart = f" ± {number(judged.difference_stderr, 2)}" if judged.difference_stderr is not None else ""
+    text = (
+        f"for queries held out, rankings learnt so are worth {number(judged.value)}{error} by pi, the logged ones "
+        f"{number(judged.logged)}: a difference of {number(judged.difference)}{apart}"
+    )
+    if judged.unsupported > 1e-9:
+        text += f"; {judged.unsupported:.1%} of their positions show what the log does not, counted as 0"
+    return text
+
+
+def _missing(evidence: Evidence, examples: Examples) -> list[str]:
+    """Queries and items of the log that have no features."""
+    counts = evidence.counts
+    bare = examples.bare
+    said = []
+    if bare.any():
+        share = counts.impressions[bare].sum() / counts.total
+        said.append(
+            f"{bare.sum():,} of the log's {counted(len(bare), 'query', 'queries')} ({share:.1%} of the impressions) "
+            "have no features: nothing was learnt from them"
+        )
+    lost = np.isnan(examples.features).any(axis=1) & ~bare[examples.queries]
+    if lost.any():
+        share = counts.shown[lost].sum() / max(counts.shown.sum(), 1)
+        said.append(f"{share:.1%} of what the log shows of the other queries has no features: left out")
+    return said
