@@ -15,9 +15,11 @@ from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
 from counterrank.lab import REPRODUCTIONS
+from counterrank.learn import OPTIMIZERS
 from counterrank.log.foreign import FORMATS
 from counterrank.log.problems import Problem
 from counterrank.policy import POLICIES
+from counterrank.regress import REGRESSIONS
 
 GROUP = typer.main.get_command(app)
 ELSEWHERE = {"--version", "--help"}
@@ -80,6 +82,7 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/commands/reproduce.md", REPRODUCTIONS),
         ("docs/commands/evaluate.md", ESTIMATORS),
         ("docs/commands/backtest.md", ESTIMATORS),
+        ("docs/commands/optimize.md", OPTIMIZERS | REGRESSIONS),
     ],
 )
 def test_every_registry_name_is_mentioned(page: str, names: dict[str, object]) -> None:
