@@ -97,7 +97,7 @@ class LogGamma:
 
     def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
         doubt = np.zeros(last - first, dtype=bool)
-        places = (self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums)
+        places: Any = (self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums)
         places += (self.u, self.phi)
         _few.solve(first, last, self.few, starts, used, rows, sums, *places, doubt)
         for q in np.flatnonzero(doubt):
