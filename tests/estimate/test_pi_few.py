@@ -90,3 +90,13 @@ def test_differences_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     large = cr.compare(log, target, baseline=baseline, estimator="pi")
     assert small.difference == pytest.approx(large.difference, rel=1e-9, abs=1e-9)
     assert (small.lower, small.upper) == pytest.approx((large.lower, large.upper), rel=1e-6)
+
+
+def test_slots_whose_pairs_few_pages_hold_are_as_uniform_as_they_are() -> None:
+    """Four pages hold each two items of different positions once: Γ is that of uniform pages, and κ is 1."""
+    pages = [["a0", "b0", "c0"], ["a0", "b1", "c1"], ["a1", "b0", "c1"], ["a1", "b1", "c0"]]
+    log = {"query": ["q"] * 4, "items": pages, "reward": [1.0, 2.0, 3.0, 4.0]}
+    target = cr.policy.Slots(["q"] * 6, [1, 1, 2, 2, 3, 3], ["a0", "a1", "b0", "b1", "c0", "c1"])
+    row = cr.evaluate(log, target, estimators="pi")["pi"]
+    assert row.page.kappa == pytest.approx(1.0)
+    assert row.value == pytest.approx(2.5)

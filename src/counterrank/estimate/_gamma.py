@@ -44,13 +44,13 @@ class LogGamma:
         at = upto[pairs.starts * pairs.positions]
         self.dims: Codes = np.diff(at)
         self.coordinate = np.where(active, upto[1:].reshape(active.shape) - 1 - at[pairs.queries][:, None], -1)
-        self.few = few_impressions(counts)
-        self.sizes = matrix_sizes(counts)
+        none = np.full(len(pairs), -1), np.zeros((size, pairs.positions), dtype=np.int64)
+        self._slots = (slots.position_of, slots.sizes) if slots is not None else none
+        self.few = few_impressions(counts) & ~self._slots[1].any(axis=1)  # κ of pages with slots may be positive
+        self.sizes = np.where(self.few, counts.impressions, self.dims)
         self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
         self.sums = np.zeros((size, 11))
         self._n = counts.impressions.astype(np.float64)
-        none = np.full(len(pairs), -1), np.zeros((size, pairs.positions), dtype=np.int64)
-        self._slots = (slots.position_of, slots.sizes) if slots is not None else none
         whole = np.einsum("pk,pk->p", target, target)
         outside = np.where(active, 0.0, target)
         self.norm = sum_by(pairs.queries, whole, size)
@@ -97,8 +97,8 @@ class LogGamma:
 
     def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
         doubt = np.zeros(last - first, dtype=bool)
-        places: Any = (self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums)
-        places += (self.u, self.phi)
+        places: list[Any] = [self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums]
+        places += [self.u, self.phi]
         _few.solve(first, last, self.few, starts, used, rows, sums, *places, doubt)
         for q in np.flatnonzero(doubt):
             mine = slice(starts[q], starts[q] + used[q])
