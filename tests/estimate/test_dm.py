@@ -252,7 +252,7 @@ def test_clip_and_defaults() -> None:
     assert any("biased towards the model's word" in text for text in got["dr-list"].warnings)
     clicks = {"query": log["query"], "items": log["items"], "clicks": [[1, 0]] * len(log["query"])}
     names = [row.estimator for row in cr.evaluate(clicks, best, features=features).rows]
-    assert names == ["list", "wlist", "ip", "wip", "pbm", "item", "rctr", "dm", "dr", "dr-list"]
+    assert names == ["list", "wlist", "ip", "wip", "pbm", "item", "rctr", "pi", "wpi", "dm", "dr", "dr-list"]
     assert cr.evaluate(log, best).model is None
     assert any(
         "features are not used: rctr" in text

@@ -67,10 +67,11 @@ def check(rows: list[dict], chances: dict, found: Phi, pairs: Pairs) -> None:
         assert np.allclose(found.shown[mine, :length].ravel(), np.diag(gamma), atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [2, 5, 60])  # with fewer impressions than pairs the matrix of rankings is solved
 @pytest.mark.parametrize("shift", [0.0, 1e3])
-def test_from_the_shares_of_the_log(shift: float) -> None:
+def test_from_the_shares_of_the_log(shift: float, n: int) -> None:
     rng = np.random.default_rng(0)
-    rows = logged({q: table_of(rng, items) for q, items in ITEMS.items()}, rng, shift=shift)
+    rows = logged({q: table_of(rng, items) for q, items in ITEMS.items()}, rng, n, shift)
     rows += [{"query": "r", "items": ["y"], "reward": shift}]  # a shorter page
     found, pairs = credits_of(rows, "log")
     check(rows, shares(rows), found, pairs)
