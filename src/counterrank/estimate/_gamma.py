@@ -99,7 +99,7 @@ class LogGamma:
         doubt = np.zeros(last - first, dtype=bool)
         places: list[Any] = [self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums]
         places += [self.u, self.phi]
-        _few.solve(first, last, self.few, starts, used, rows, sums, *places, doubt)
+        _few.solve(first, last, self.few, starts, used, rows, sums, *[*places, doubt])
         for q in np.flatnonzero(doubt):
             mine = slice(starts[q], starts[q] + used[q])
             gram = _few.overlaps(rows[mine], sums[mine, 0])
