@@ -19,6 +19,7 @@ from counterrank.cli.reproduce import reproduce as command
 from counterrank.lab import figures, load, swaminathan2017
 from counterrank.lab.swaminathan2017.direct import direct
 from counterrank.lab.swaminathan2017.documents import BODY, TITLE, Documents, read_documents
+from counterrank.lab.swaminathan2017.learning import LEARNERS, LearningPlan, examples_of, learn
 from counterrank.lab.swaminathan2017.panel import Plan, make_panel, per_root
 from counterrank.lab.swaminathan2017.runs import draw_log, rmse, simulated
 from counterrank.lab.swaminathan2017.weights import _second_moment, _sets_of, deviation, weights
@@ -165,6 +166,47 @@ def test_direct_learns_from_one_half_and_reads_off_the_other(made_up: Documents,
     assert found[1, 1] == pytest.approx(predicted.mean(), abs=1e-6)
 
 
+def test_a_part_of_the_world_keeps_its_numbers(made_up: Documents) -> None:
+    world = _world(made_up, 3, 0.0)
+    kept = made_up.parts[world.kept] == 2
+    part = world.only(kept)
+    assert part.queries == 6
+    assert part.values == pytest.approx(world.values[kept])
+    assert part.logged_value() == pytest.approx(world.logged_value()[kept])
+    assert made_up.parts[part.kept].tolist() == [2] * 6
+
+
+def test_regression_targets_are_the_pseudoinverse_of_mean_rewards(made_up: Documents) -> None:
+    world = _world(made_up, 2, 0.0).only(np.arange(30) % 6 < 2)  # queries of 5 and 6 documents
+    log = draw_log(world, 3000, 0)
+    found = examples_of(world, log, made_up)
+    for q in (0, 1, 9):
+        first, stop = world.pairs.starts[q], world.pairs.starts[q + 1]
+        slates = np.array(list(permutations(range(stop - first), 2)))
+        ones = np.zeros((len(slates), (stop - first) * 2))
+        for k in range(2):
+            ones[np.arange(len(slates)), slates[:, k] * 2 + k] = 1
+        gamma = ones.T @ ones / len(slates)
+        theta, mine = np.zeros(ones.shape[1]), np.flatnonzero(log.queries == q)
+        for i in mine:
+            theta[(log.slates[i] - first) * 2 + np.arange(2)] += log.rewards[i] / len(mine)
+        expected = (np.linalg.pinv(gamma) @ theta).reshape(-1, 2)
+        assert found.phi[first:stop] == pytest.approx(expected, abs=1e-10)
+        assert (found.weight[first:stop] == len(mine)).all()
+
+
+def test_learnt_policies_beat_random_ones_on_parts_not_seen(made_up: Documents) -> None:
+    found = learn(made_up, made_up.scored(BODY), LearningPlan(2, {"ridge": [200, 2000]}, ("ridge",)))
+    for learner in LEARNERS:
+        value, error = found.difference("ridge", learner, "logger")
+        assert value > 4 * error, learner
+    assert found.by_fold("ridge", "pi-opt").shape == (2, 5)
+    tested = found.per_query("ridge", "sup-rel")[found.parts == 4].mean()  # fold 1 tests on the fifth part
+    assert found.by_fold("ridge", "sup-rel")[0, 0] == pytest.approx(tested)
+    assert found.logger(test=True)[0] == pytest.approx(found.logged[found.parts == 4].mean())
+    assert found.logger(test=False)[0] == pytest.approx(found.logged[found.parts < 3].mean())
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [200, 2000]
@@ -173,6 +215,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "5-10-large": Plan(sizes, 10, 2),
     }  # fmt: skip
     monkeypatch.setattr(swaminathan2017, "plans", lambda quick: plan)
+    learning = LearningPlan(2, {"ridge": [200, 1000]}, ("ridge",))
+    monkeypatch.setattr(swaminathan2017, "learning_plan", lambda quick: learning)
 
 
 @pytest.mark.skipif(not figures.drawable(), reason="needs counterrank[lab]")
@@ -186,7 +230,8 @@ def test_made_up_data_gives_every_figure(data: Path, tmp_path: Path) -> None:
     panel = content["numbers"]["panels"]["5-0"]
     assert panel["rmse"]["pi"]["runs"] == 20
     assert len(panel["worst"]) == 3
-    for name in ("figure2", "figure3-dm", "figure3-ips", "figure4", "figure5", "figure6"):
+    assert np.shape(content["numbers"]["learning"]["test_ndcg"]["ridge"]["pi-opt"]) == (2, 5)
+    for name in ("figure2", "figure3-dm", "figure3-ips", "figure4", "figure5", "figure6", "figure7"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (tmp_path / f"{name}.svg").read_text().startswith("<svg")
     assert any("15 queries with fewer than 10 documents" in note for note in content["notes"])
@@ -207,6 +252,32 @@ def test_the_real_data_is_the_papers(mq2008: tuple[Documents, np.ndarray, np.nda
         assert weights(world).pi.shape == world.phi.shape
         if slots == 5:
             assert deviation(world, weights(world))[0] == pytest.approx(about, abs=0.05)
+
+
+LOGGER = (0.272, 0.284, 0.288, 0.273, 0.260)  # uniform logging on the training parts of each fold
+
+
+@real
+def test_the_uniform_logger_and_ridge(mq2008: tuple[Documents, np.ndarray, np.ndarray]) -> None:
+    documents, _, body = mq2008
+    found = learn(documents, body, LearningPlan(3, {}, ("ridge",)))
+    assert np.abs(found.logger(test=False) - LOGGER).max() < 0.002
+    for learner in ("pi-opt", "pi-opt-gains"):
+        assert 0.44 < found.average("ridge", learner) < 0.46
+        assert found.difference("ridge", learner, "logger")[0] > 0.15
+        assert abs(found.difference("ridge", learner, found.best_sup("ridge"))[0]) < 0.02
+
+
+@real
+@pytest.mark.slow
+def test_tables_3_and_4(mq2008: tuple[Documents, np.ndarray, np.ndarray]) -> None:
+    documents, _, body = mq2008
+    found = learn(documents, body, LearningPlan(4, {}, ("tree", "lasso")))
+    for model in ("tree", "lasso"):
+        assert 0.45 < found.average(model, "pi-opt") < 0.47
+        for learner in ("pi-opt", "pi-opt-gains"):
+            assert found.difference(model, learner, "logger")[0] > 0.15
+            assert abs(found.difference(model, learner, found.best_sup(model))[0]) < 0.02
 
 
 @real

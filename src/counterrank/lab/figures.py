@@ -91,14 +91,15 @@ def size_curves(
 
     panels, shown = (list(dict.fromkeys(str(r[key]) for r in records)) for key in ("panel", "estimator"))
     scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    axis = alt.Axis(format="~s", values=[10**power for power in range(2, 8)])
     chart = (
         alt.Chart(alt.Data(values=records))
         .mark_line(point=alt.OverlayMarkDef(size=14))
         .encode(
-            x=alt.X("n:Q", title="impressions", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
+            x=alt.X("n:Q", title="impressions", scale=alt.Scale(type="log"), axis=axis),
             y=alt.Y("value:Q", title=measure, scale=scale),
             color=alt.Color("estimator:N", sort=shown, title=None),
-            strokeDash=alt.StrokeDash("estimator:N", sort=shown, title=None),
+            strokeDash=alt.StrokeDash("estimator:N", sort=shown, legend=None),
         )
         .properties(width=300, height=240)
         .facet(column=alt.Column("panel:N", sort=panels, title=None))

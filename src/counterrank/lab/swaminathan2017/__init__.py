@@ -5,6 +5,7 @@ What the paper leaves open, and how it is read here:
 - Queries with fewer than ℓ documents have no slate of ℓ slots and are left out; that matters for ℓ = 10 only.
 - DCG* is that of the best slate of a query's candidates. Queries without a relevant one give 0.
 - Where no logged slate is the target's, wIPS is 0/0 and counts as 0.
+- What tables 3 to 5 leave open: see `learning.py`.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from threadpoolctl import threadpool_limits
 
 from counterrank.lab import figures
 from counterrank.lab.result import Reproduction
+from counterrank.lab.swaminathan2017 import learning_tables
 from counterrank.lab.swaminathan2017.documents import BODY, TITLE, Documents, read_documents
 from counterrank.lab.swaminathan2017.findings import findings
+from counterrank.lab.swaminathan2017.learning import MODELS, LearningPlan, learn
+from counterrank.lab.swaminathan2017.learning_tables import curve_records
 from counterrank.lab.swaminathan2017.panel import COMPARED, Panel, Plan, make_panel
 from counterrank.lab.swaminathan2017.tables import NAMES, error_tables, figures_of, hardness_table, p_tables
 from counterrank.lab.swaminathan2017.world import CANDIDATES, make_world
+from counterrank.regress.base import Vector
 
 SIZES = [200, 600, 2000, 6000, 20_000, 60_000, 100_000, 200_000, 600_000, 1_000_000]
 UPTO = SIZES[:7]  # --quick
@@ -35,18 +40,25 @@ def reproduce(data: Path, out: Path | None = None, quick: bool = False) -> Repro
     """Figures and tables as numbers and, where `out` is given and Altair is installed, as pictures."""
     documents = read_documents(data)
     with _one_thread_each():
-        panels = _panels(documents, quick)
+        title, body = documents.scored(TITLE), documents.scored(BODY)
+        panels = _panels(documents, title, body, quick)
+        learnt = learn(documents, body, learning_plan(quick))
     notes = _notes(documents, panels, quick)
     pictures: list[str] = []
     if out is not None and not figures.drawable():
         notes.append(figures.WITHOUT)
     elif out is not None:
+        title7 = "Figure 7. Policies learnt from rewards and from labels"
         pictures = _draw(panels, out)
+        pictures += figures.size_curves(curve_records(learnt), "test NDCG", title7, out, "figure7", log=False)
     return Reproduction(
         paper="swaminathan2017",
-        tables=[*error_tables(panels), hardness_table(panels), *p_tables(panels)],
-        findings=findings(panels),
-        numbers={"panels": {key: panel.to_dict() for key, panel in panels.items()}},
+        tables=[*error_tables(panels), hardness_table(panels), *p_tables(panels), *learning_tables.tables(learnt)],
+        findings=findings(panels) + learning_tables.findings(learnt),
+        numbers={
+            "panels": {key: panel.to_dict() for key, panel in panels.items()},
+            "learning": learnt.to_dict(),
+        },
         pictures=pictures,
         notes=notes,
     )
@@ -76,8 +88,15 @@ def plans(quick: bool) -> dict[str, Plan]:
     }
 
 
-def _panels(documents: Documents, quick: bool) -> dict[str, Panel]:
-    title, body = documents.scored(TITLE), documents.scored(BODY)
+def learning_plan(quick: bool) -> LearningPlan:
+    """Ten runs as in the paper, but for --quick."""
+    if quick:
+        return LearningPlan(1, {"ridge": [200, 1000, 10_000, 100_000]})
+    sizes = [200, 500, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
+    return LearningPlan(10, dict.fromkeys(MODELS, sizes))
+
+
+def _panels(documents: Documents, title: Vector, body: Vector, quick: bool) -> dict[str, Panel]:
     out = {}
     for key, plan in plans(quick).items():
         slots, alpha, *large = key.split("-")
@@ -124,6 +143,12 @@ def _draw(panels: dict[str, Panel], out: Path) -> list[str]:
             for panel, estimators in shown
             for estimator in estimators
             for n in panel.sizes[estimator]
+        ]
+        records += [
+            {"panel": panel.title, "estimator": "PI, exact", "n": n, "value": panel.sd / n**0.5}
+            for panel, estimators in shown
+            for n in panel.sizes["pi"]
+            if "pi" in estimators
         ]
         paths += figures.size_curves(records, "RMSE", title, out, name)
     return paths

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from counterrank.ids import Codes, Ids
 from counterrank.lab.swaminathan2017.documents import Documents
@@ -52,7 +53,7 @@ class World:
     @cached_property
     def values(self) -> Vector:
         """(Q,): the reward of the target's slate."""
-        return np.asarray(self.phi[self.slates, np.arange(self.slots)].sum(axis=1))
+        return self.worth(self.slates)
 
     @property
     def value(self) -> float:
@@ -78,6 +79,19 @@ class World:
         best = np.maximum.reduceat(self.title, self.pairs.starts[:-1])
         return np.asarray(np.exp(self.alpha * (self.title - best[self.pairs.queries])))
 
+    def only(self, kept: NDArray[np.bool_]) -> World:
+        """The world of these queries, (Q,)."""
+        rows, old = kept[self.pairs.queries], self.pairs
+        queries = (np.cumsum(kept) - 1)[old.queries[rows]]
+        ids = Ids(old.query_ids.texts.filter(pa.array(kept)))
+        pairs = Pairs.build(ids, old.item_ids, queries, old.items[rows], old.lengths[kept], old.positions)
+        slates = (np.cumsum(rows) - 1)[self.slates[kept]]
+        return World(pairs, self.kept[kept], self.features[rows], self.phi[rows], slates, self.title[rows], self.alpha)
+
+    def worth(self, slates: Codes) -> Vector:
+        """(Q,): the reward of a slate for each query, as rows of the pairs."""
+        return np.asarray(self.phi[slates, np.arange(self.slots)].sum(axis=1))
+
     def logged_value(self) -> Vector:
         """(Q,): the mean reward of logging."""
         return sum_by(self.pairs.queries, (self.bound.marginals() * self.phi).sum(axis=1), self.queries)
@@ -86,7 +100,7 @@ class World:
 def make_world(
     documents: Documents, chosen_by: Vector, body: Vector, *, slots: int, alpha: float = 0.0, least: int = 0
 ) -> World:
-    """The world with the best `CANDIDATES` documents by `chosen_by`, the title scores, of each query.
+    """The world with the best `CANDIDATES` documents of each query by `chosen_by`, which logging draws by too.
 
     Queries with fewer than ℓ (or `least`) documents are left out: they have no slate.
     """
