@@ -70,6 +70,4 @@ def _bound(
     mean = float(counts.origin + counts.reward.sum() / counts.total)
     if not low <= mean <= high:
         return None, [f"no deviation bound: the mean reward {mean:.4g} is outside the range {low:g} to {high:g}"]
-    # where weights average 1 exactly, adding a constant to all rewards adds it to the estimate: centre them
-    largest = (high - low) / 2 if evidence.shares or evidence.same else max(abs(low), abs(high))
-    return deviation(page.sigma2, page.rho, counts.total, confidence, largest), said
+    return deviation(page.sigma2, page.rho, counts.total, confidence, max(abs(low), abs(high))), said
