@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from counterrank.lab import figures
+from counterrank.lab.progress import tell
 from counterrank.lab.result import Reproduction
 from counterrank.lab.swaminathan2017 import learning_tables
 from counterrank.lab.swaminathan2017.documents import BODY, TITLE, Documents, read_documents
@@ -103,6 +104,7 @@ def _panels(documents: Documents, title: Vector, body: Vector, quick: bool) -> d
         world = make_world(
             documents, title, body, slots=int(slots), alpha=float(alpha), least=CANDIDATES if large else 0
         )
+        tell(f"ℓ = {slots}, α = {alpha}: {world.queries} queries, {plan.runs} runs")
         out[key] = make_panel(key, world, plan)
     return out
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from counterrank.estimate import _uniform
 from counterrank.ids import Codes
+from counterrank.lab.progress import tell
 from counterrank.lab.swaminathan2017.documents import PARTS, Documents
 from counterrank.lab.swaminathan2017.runs import Log, draw_log
 from counterrank.lab.swaminathan2017.world import World, make_world
@@ -106,6 +107,7 @@ def learn(documents: Documents, body: Vector, plan: LearningPlan) -> Learnt:
     }
     curves = {model: dict.fromkeys(sizes, 0.0) for model, sizes in plan.curve.items()}
     for fold in range(PARTS):
+        tell(f"learning, fold {fold + 1} of {PARTS}: {plan.runs} runs")
         test = parts == tested(fold)
         learning, testing = world.only(~test), world.only(test)
         for run in range(plan.runs):
