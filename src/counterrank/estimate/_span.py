@@ -31,6 +31,7 @@ from counterrank.statistics.pairs import sum_by
 
 WORK = 2e9  # multiplications: a second or two
 BLOCK = 32 << 20  # entries of the matrices held at a time: 256 MB
+SOME = 6  # rankings per cell that are looked at before all are
 ZERO = 1e-9  # a pivot below this share of its diagonal entry depends on earlier ones
 
 Flags = NDArray[np.bool_]
@@ -61,12 +62,16 @@ def span(counts: Counts, distinct: Vector) -> Span:
     possible = inside & (parameters <= distinct[:, None]) & (distinct[:, None] > 1)
     whole: Codes = np.where(possible, np.arange(1, depth + 1), 0).max(axis=1)  # deeper, rankings are too few
     depths = _depths(counts.impressions, cells**3 / 3 + distinct[:, None] * upto**2, whole)
-    deep: Codes = np.flatnonzero(depths > 0)
-    ranks, needed = _ranks(counts, deep, depths, seen, items[:, 0])
+    inspected = np.arange(depth) < depths[:, None]
     enough = np.zeros((size, depth), dtype=bool)
-    enough[deep] = (ranks == needed) & (ranks > 1) & (np.arange(depth) < depths[deep][:, None])
+    few = np.minimum(SOME * cells[:, -1], distinct)
+    for most in (few, distinct):  # what some rankings span, all of them do
+        unsure = (inspected & possible & ~enough).any(axis=1) & ((most is few) | (few < distinct))
+        deep: Codes = np.flatnonzero(unsure)
+        ranks, needed = _ranks(counts, deep, np.where(unsure, depths, 0), seen, items[:, 0], most[deep])
+        enough[deep] |= (ranks == needed) & (ranks > 1) & inspected[deep]
     enough[items[:, 0] == 1] = True
-    examined = (np.arange(depth) < depths[:, None]) | ~possible
+    examined = inspected | ~possible
     # no page is longer than its query's lists
     enough, examined = (np.take_along_axis(x, upto - 1, axis=1) for x in (enough, examined))
     return Span(parameters, enough, enough & every, examined)
@@ -85,8 +90,13 @@ def _depths(impressions: Codes, work: Vector, whole: Codes) -> Codes:
     return np.where(cheap, whole, np.minimum(some, whole)).astype(np.int64)
 
 
-def _ranks(counts: Counts, deep: Codes, depths: Codes, seen: Vector, items: Vector) -> tuple[Vector, Vector]:
-    """Of the deep queries, for each K down to their depth: the dimensions of S, and those that the laws leave."""
+def _ranks(
+    counts: Counts, deep: Codes, depths: Codes, seen: Vector, items: Vector, most: Vector
+) -> tuple[Vector, Vector]:
+    """Of the deep queries, for each K down to their depth: the dimensions of S, and those that the laws leave.
+
+    S is of `most` rankings of a query.
+    """
     pairs, depth = counts.pairs, counts.pairs.positions
     number = np.full(len(depths), -1, dtype=np.int64)
     number[deep] = np.arange(len(deep))
@@ -111,8 +121,11 @@ def _ranks(counts: Counts, deep: Codes, depths: Codes, seen: Vector, items: Vect
         offsets = np.concatenate([[0], np.cumsum(sizes[first:last] ** 2)])
         gram = np.zeros(int(offsets[-1]))
         assert counts.rankings is not None  # noqa: S101 - the plan asked for them
+        left = most[first:last].astype(np.int64)
         for chunk in counts.rankings.chunks():
-            _add(number[chunk.queries], chunk.rows, coordinate, first, last, offsets, sizes, gram)
+            _add(number[chunk.queries], chunk.rows, coordinate, first, last, offsets, sizes, left, gram)
+            if not left.any():
+                break
         for d in first + np.flatnonzero(complete[first:last]):
             m, mine = int(items[deep[d]]), slice(starts[d], starts[d] + sizes[d])
             laws, obeyed = 2 * m - 1, 1
@@ -136,14 +149,15 @@ def _sums(lower: Vector, positions: Codes, items: Codes) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def _add(
-    numbers: Any, rows: Any, coordinate: Any, first: Any, last: Any, offsets: Any, sizes: Any, gram: Any
+    numbers: Any, rows: Any, coordinate: Any, first: Any, last: Any, offsets: Any, sizes: Any, left: Any, gram: Any
 ) -> None:  # pragma: no cover
     """Each different ranking once, whatever its impressions: the lower triangles."""
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(numbers)):
         d, length = numbers[g], 0
-        if d < first or d >= last:
+        if d < first or d >= last or left[d - first] == 0:
             continue
+        left[d - first] -= 1
         while length < rows.shape[1] and rows[g, length] >= 0 and coordinate[rows[g, length], length] >= 0:
             at[length] = coordinate[rows[g, length], length]
             length += 1
