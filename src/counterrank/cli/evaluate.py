@@ -65,7 +65,10 @@ def evaluate(
     candidates: Annotated[
         str | None, typer.Option(help="Rows (query, item): what uniform may show. Default: logged and target items.")
     ] = None,
-    interval: Annotated[str, typer.Option(help=f"Kind of interval: {', '.join(INTERVALS)}.")] = "normal",
+    interval: Annotated[
+        str | None,
+        typer.Option(help=f"Kind of interval: {', '.join(INTERVALS)}. Default: normal, t where evidence is thin."),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     reward_range: Annotated[
         str | None, typer.Option(help="LO,HI: between what numbers rewards can lie, for pi's deviation bound.")

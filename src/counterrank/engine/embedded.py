@@ -8,13 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.pages import RowPages
-from counterrank.engine.plan import Coefficients, Plan
+from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tallier import Tallier
 from counterrank.errors import InputError
@@ -22,6 +21,7 @@ from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
 
 CACHE_BYTES = 512 << 20
@@ -150,7 +150,7 @@ class EmbeddedPass:
         used = self.coder.used
         return pairs.find(self.new_query[self.coder.pairs.query[:used]], self.coder.pairs.item[:used])
 
-    def moments(self, coefficients: Coefficients) -> NDArray[np.float64]:
+    def moments(self, coefficients: Coefficients) -> Moments:
         rows = self._rows_of(coefficients.pairs)
         estimators = len(coefficients.scale)
         used = rows >= 0
@@ -160,11 +160,17 @@ class EmbeddedPass:
             table[used, :, 2 * e + 1] = coefficients.offset[e][rows[used]]
         pair_query = self._query_of(len(rows))
         out = np.zeros((len(self.counts.impressions), estimators, 4))
+        spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
 
-        def add(part: CodedRows, first: int, last: int) -> None:
+        def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
-            kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale, out)
+            kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale,
+                                coefficients.constant, out, spread[thread])  # fmt: skip
+
+        def done() -> Moments:
+            whole = spread.sum(axis=0)
+            return Moments(out, [Spreads(*(Histogram.dense(each) for each in whole[e])) for e in range(estimators)])
 
         if not self.kept.complete:
             total = 0
@@ -175,7 +181,7 @@ class EmbeddedPass:
                 self.engine.progress(len(again))
             if total != self.log_impressions:
                 raise InputError(f"{self.log.name}: the log changed while it was read: try again")
-            return out
+            return done()
         in_order = [part for part in self.kept.in_memory if len(part.starts)]
         for part in self.kept.in_memory:
             if not len(part.starts):
@@ -183,16 +189,19 @@ class EmbeddedPass:
         for part in self.kept.on_disk():
             add(part, 0, len(part.coded))
 
-        def work(block: tuple[int, int]) -> None:
-            """One block of queries over all parts: its coefficients stay in the processor's cache."""
-            for part in in_order:
-                first, last = (part.starts[min(q, len(part.starts) - 1)] for q in block)
-                if last > first:
-                    add(part, first, last)
+        blocks = self._blocks(table[0].nbytes)
+
+        def work(thread: int) -> None:
+            """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
+            for block in blocks[thread::THREADS]:
+                for part in in_order:
+                    first, last = (part.starts[min(q, len(part.starts) - 1)] for q in block)
+                    if last > first:
+                        add(part, first, last, thread)
 
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(work, self._blocks(table[0].nbytes)))
-        return out
+            list(pool.map(work, range(THREADS)))
+        return done()
 
     def _blocks(self, pair_bytes: int) -> list[tuple[int, int]]:
         """Ranges of queries whose coefficients fit a processor's cache together."""

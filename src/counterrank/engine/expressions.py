@@ -5,6 +5,7 @@ Equal rows are gathered first, as one with `rows`, how many there were; everythi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -237,15 +238,52 @@ def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int) -> ir.Table:
     return rows.group_by(keys).agg(**_sums(t), **{name: each.cast("int64") for name, each in at.items()})
 
 
-def moments(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -> ir.Table:
-    """Σr, Σr², Σw̄, Σw̄² per query and estimator, from cut rows and (query, item, position) → scaled, weight, offset."""
+def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -> ir.Table:
+    """A row per impression: its r, term and mean weight by each estimator.
+
+    From cut rows and (query, item, position) → scaled, weight, offset.
+    """
     t: Any = exploded(rows).inner_join(coefficients, ["query", "item", "position"])
-    sums = {f"r{e}": (t.click * t[f"scaled{e}"] - t[f"offset{e}"]).sum() for e in estimators}
-    sums |= {f"w{e}": t[f"weight{e}"].sum() for e in estimators}
+    sums: dict[str, Any] = {}
+    for e in estimators:
+        sums |= {f"term{e}": (t.click * t[f"scaled{e}"]).sum(), f"offset{e}": t[f"offset{e}"].sum()}
+        sums |= {f"weight{e}": t[f"weight{e}"].sum()}
     row: Any = t.group_by(["row", "query", "n", "length"]).agg(**sums)
+    each: dict[str, Any] = {}
+    for e in estimators:
+        each |= {f"r{e}": row[f"term{e}"] - row[f"offset{e}"], f"term{e}": row[f"term{e}"]}
+        each |= {f"weight{e}": row[f"weight{e}"] / row.length}
+    return row.select("query", "n", **each)
+
+
+def moments(weighed: ir.Table, estimators: Sequence[int]) -> ir.Table:
+    """Σr, Σr², Σw̄, Σw̄² per query and estimator."""
+    row: Any = weighed
     out: dict[str, Any] = {}
     for e in estimators:
-        r, w = row[f"r{e}"], row[f"w{e}"] / row.length
+        r, w = row[f"r{e}"], row[f"weight{e}"]
         out |= {f"r{e}": (row.n * r).sum(), f"r2{e}": (row.n * r * r).sum()}
         out |= {f"w{e}": (row.n * w).sum(), f"w2{e}": (row.n * w * w).sum()}
     return row.group_by("query").agg(**out)
+
+
+def spread(weighed: ir.Table, constants: ir.Table, estimator: int) -> ir.Table:
+    """Counts and sums of influences (of = 0), terms (1) and mean weights (2), by bucket."""
+    row: Any = weighed.inner_join(constants, ["query"])
+    e, parts = estimator, []
+    for of, value in enumerate((row[f"r{e}"] + row[f"constant{e}"], row[f"term{e}"], row[f"weight{e}"])):
+        each = row.select(n=row.n, value=value.cast("float64"))
+        each = each.select("n", "value", bucket=_bucket(each.value))
+        parts.append(each.group_by("bucket").agg(n=each.n.sum(), total=(each.n * each.value).sum()).mutate(of=of))
+    return parts[0].union(parts[1], parts[2])
+
+
+def _bucket(value: Any) -> Any:
+    """As `statistics.histogram.bucket_of`: the sign, the exponent and three bits of the number."""
+    size = value.abs()
+    safe = (size > 0).ifelse(size, 1.0)
+    exponent = safe.log2().floor()
+    fraction = safe / (exponent.cast("float64") * math.log(2)).exp()
+    eighth = ((fraction - 1.0) * 8.0 + 1e-9).floor().clip(0, 7)
+    found = (value < 0).ifelse(1 << 14, 0) + (exponent + 1023) * 8 + eighth
+    return (size > 0).ifelse(found, 0).cast("int64")

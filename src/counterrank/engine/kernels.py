@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from counterrank.statistics.hashing import mix
+from counterrank.statistics.histogram import SHIFT
 
 
 @njit(cache=True, nogil=True)
@@ -293,20 +294,25 @@ def read_pages(
 
 
 @njit(cache=True, nogil=True)
-def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, out):
-    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator.
+def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, constant, out, spread):
+    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
     table[p, k] holds weight and offset of each estimator in turn; w̄ is the mean weight over the positions.
+    spread[e, i, b] holds count and sum in bucket b of influences (i = 0), terms (1) and mean weights (2).
     """
     estimators = scale.shape[0]
+    number = np.empty(3)
+    bits = number.view(np.uint64)
     total = np.empty(estimators)
+    term = np.empty(estimators)
     weight = np.empty(estimators)
     for r in range(first, last):
         if coded[r, 0] < 0:
             continue
         q = pair_query[coded[r, 0] >> 1]
         total[:] = 0.0
+        term[:] = 0.0
         weight[:] = 0.0
         length = 0
         for k in range(coded.shape[1]):
@@ -320,10 +326,16 @@ def sum_moments(first, last, coded, impressions, weighted, pair_query, table, sc
                 weight[e] += w
                 total[e] -= table[p, k, 2 * e + 1]
                 if v & 1:
-                    total[e] += scale[e, k] * w
+                    term[e] += scale[e, k] * w
         m = float(impressions[r]) if weighted else 1.0
         for e in range(estimators):
             mean = weight[e] / length
+            total[e] += term[e]
+            number[0], number[1], number[2] = total[e] + constant[e, q], term[e], mean
+            for i in range(3):
+                bucket = np.int64(bits[i] >> np.uint64(SHIFT))
+                spread[e, i, bucket, 0] += m
+                spread[e, i, bucket, 1] += m * number[i]
             out[q, e, 0] += m * total[e]
             out[q, e, 1] += m * total[e] * total[e]
             out[q, e, 2] += m * mean

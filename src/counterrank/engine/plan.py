@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.log import Log
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Pairs
 
 Metric = Literal["clicks", "reward"]
@@ -44,12 +45,25 @@ class Plan:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The second pass: r = Σₖ scale[e,k]·weight[e,p,k]·click − offset[e,p,k] for each estimator e."""
+    """The second pass: r = Σₖ scale[e,k]·weight[e,p,k]·click − offset[e,p,k] for each estimator e.
+
+    An impression's influence is r + constant[e,q], its term the clicks' part of r.
+    """
 
     pairs: Pairs
     weight: Sequence[NDArray[np.float64]]  # E times (P, K)
     offset: Sequence[NDArray[np.float64]]  # E times (P, K)
     scale: NDArray[np.float64]  # (E, K)
+    constant: NDArray[np.float64]  # (E, Q)
+    spread: bool = False  # histograms are needed; an engine may give them anyway
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the second pass adds up."""
+
+    sums: NDArray[np.float64]  # (Q, E, 4): Σr, Σr², Σw̄ and Σw̄² per query, w̄ being an impression's mean weight
+    spreads: list[Spreads] | None  # E
 
 
 class Pass(Protocol):
@@ -57,8 +71,7 @@ class Pass(Protocol):
 
     counts: Counts
 
-    def moments(self, coefficients: Coefficients) -> NDArray[np.float64]:
-        """(Q, E, 4): Σr, Σr², Σw̄ and Σw̄² per query, w̄ being an impression's mean weight."""
+    def moments(self, coefficients: Coefficients) -> Moments: ...
 
 
 class Engine(Protocol):

@@ -15,11 +15,10 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from counterrank.engine import expressions as x
 from counterrank.engine.arrow import beginnings, numbers, scatter, text
-from counterrank.engine.plan import Coefficients, Plan, WantedRankings
+from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.errors import InputError
 from counterrank.ids import Ids
 from counterrank.log import Log
@@ -29,6 +28,7 @@ from counterrank.log.parts import told
 from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.read import IbisPart
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.rankings import Rankings
 
@@ -259,7 +259,7 @@ class RelationalPass:
             np.stack(by_position, axis=1) if by_position else None,
         )
 
-    def moments(self, coefficients: Coefficients) -> NDArray[np.float64]:
+    def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
         mine, positions = np.nonzero(self.counts.shown)
         rows = pairs.find(own.queries, own.items)[mine]
@@ -273,13 +273,28 @@ class RelationalPass:
             weight = coefficients.weight[e][rows, positions]
             table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
             table[f"offset{e}"] = coefficients.offset[e][rows, positions]
-        found = self.engine.fetch(x.moments(self.rows, self.engine.upload(pa.table(table)), estimators))
+        weighed = x.weighed(self.rows, self.engine.upload(pa.table(table)), estimators)
+        if coefficients.spread:
+            weighed = weighed.cache()  # it is read once for each estimator
+        found = self.engine.fetch(x.moments(weighed, estimators))
         out = np.zeros((len(own.query_ids), len(estimators), 4))
         codes = own.query_ids.codes(text(found["query"]))
         for e in estimators:
             for i, name in enumerate(("r", "r2", "w", "w2")):
                 out[codes, e, i] = numbers(found[f"{name}{e}"], np.float64)
-        return out
+        if not coefficients.spread:
+            return Moments(out, None)
+        constants = {"query": own.query_ids.texts} | {
+            f"constant{e}": coefficients.constant[e][pairs.query_ids.codes(own.query_ids.texts)] for e in estimators
+        }
+        known = self.engine.upload(pa.table(constants))
+        return Moments(out, [self._spreads(x.spread(weighed, known, e)) for e in estimators])
+
+    def _spreads(self, expression: ir.Table) -> Spreads:
+        found = self.engine.fetch(expression)
+        of, bucket = numbers(found["of"], np.int64), numbers(found["bucket"], np.int64)
+        n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
+        return Spreads(*(Histogram.filled(bucket[of == i], n[of == i], total[of == i]) for i in range(3)))
 
 
 def _content(row: dict[str, Any]) -> dict[str, Any]:

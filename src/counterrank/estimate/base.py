@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.policy import BoundPolicy
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Table, sum_by
 
 Vector = NDArray[np.float64]
@@ -44,6 +46,7 @@ class Evidence:
     features: Table | None = None  # (P, F)
     featureless: NDArray[np.bool_] | None = None  # (P,) pairs without features
     model: str = "ridge"  # the regression on features
+    limits: tuple[float, float] | None = None  # between what numbers rewards can lie, where users say
     memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
 
     def per_query(self, table: NDArray[np.float64]) -> Vector:
@@ -100,6 +103,8 @@ class Estimate:
     expected_weight: float | None = None  # what the mean weight should be, if the logging policy is the one that logged
     page: Page | None = None  # what the pseudoinverse estimators add
     model: Model | None = None  # what the estimators with a regression add
+    spreads: Callable[[], Spreads] | None = None  # how influences, terms and weights are spread over impressions
+    width: float | None = None  # how far apart two impressions' terms can lie, where the value is their mean
 
 
 @dataclass(frozen=True)
@@ -136,10 +141,12 @@ class Linear:
     unsupported: float
     warnings: list[str] = field(default_factory=list)
     expected_weight: float | None = None
+    bounded: bool = True  # the value is the mean of one bounded term per impression
 
-    def finished(self, moments: NDArray[np.float64], impressions: NDArray[np.int64]) -> Estimate:
-        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query."""
+    def finished(self, moments: NDArray[np.float64], spreads: Spreads | None, counts: Counts) -> Estimate:
+        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
         r, r2, w, w2 = moments.T
+        impressions = counts.impressions
         second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
         second += self.thin.total() if self.thin is not None else 0.0
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
@@ -153,6 +160,8 @@ class Linear:
             self.warnings,
             float(w.sum() / impressions.sum()),
             self.expected_weight,
+            spreads=(lambda: spreads) if spreads is not None else None,
+            width=self._width(counts) if self.bounded else None,
         )
 
     def less(self, other: Linear) -> Linear:
@@ -169,7 +178,14 @@ class Linear:
             thin,
             max(self.clipped, other.clipped),
             max(self.unsupported, other.unsupported),
+            bounded=False,
         )
+
+    def _width(self, counts: Counts) -> float:
+        """No impression's term is above the sum of the largest weighted click of each position."""
+        top = np.zeros((len(counts.impressions), self.weight.shape[1]))
+        np.maximum.at(top, counts.pairs.queries, self.weight * self.scale)
+        return float(top.sum(axis=1).max())
 
 
 class Estimator(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
+from counterrank.estimate._spread import NOTHING, spreads, two_points, width_of_products
 from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
 from counterrank.estimate.support import logged_mass, unsupported_rankings
+from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
@@ -47,6 +50,8 @@ class List:
             sums.warnings,
             float(sums.mass.sum() / counts.total),
             1 - sums.unsupported,
+            spreads=lambda: sums.spreads(evidence, -origin, value),
+            width=width_of_products((0.0, sums.largest), evidence),
         )
 
 
@@ -77,8 +82,18 @@ class WeightedList:
             return Estimate(None, per_query, None, None, share, sums.unsupported, [*sums.warnings, *why])
         mean = sums.credit.sum() / mass  # from the origin of the rewards
         value = float(counts.origin + mean)
-        second = float(sums.second_moment(evidence, float(mean), 0.0) / np.float64(mass / counts.total) ** 2)
-        return Estimate(value, per_query, second, sums.effective_sample_size(), share, sums.unsupported, sums.warnings)
+        gain = counts.total / mass
+        second = float(sums.second_moment(evidence, float(mean), 0.0) * np.float64(gain) ** 2)
+        return Estimate(
+            value,
+            per_query,
+            second,
+            sums.effective_sample_size(),
+            share,
+            sums.unsupported,
+            sums.warnings,
+            spreads=lambda: sums.spreads(evidence, float(mean), 0.0, gain),
+        )
 
 
 @dataclass
@@ -100,6 +115,24 @@ class ListSums:
     unsupported: float
     warnings: list[str]
     thin: Vector  # what few impressions a ranking hide of its variance, per query
+    largest: float = 1.0  # the largest weight
+
+    def spreads(self, evidence: Evidence, shift: float, value: float, gain: float = 1.0) -> Spreads:
+        """How influences, weighted rewards and weights are spread: `gain` times w·(reward − shift), less value."""
+        counts = evidence.counts
+        back = gain * ((self.free_credit - shift * self.free_mass) / counts.impressions - value)
+        rest = counts.impressions.astype(np.float64)
+        influence = term = weight = NOTHING
+        for chunk, w, free in _weights(evidence):
+            n = chunk.impressions
+            rest -= sum_by(chunk.queries, n, len(rest))
+            reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
+            centre = np.where(free, chunk.reward / n, shift)
+            moved = gain * w * (reward - centre) + back[chunk.queries]
+            influence += Histogram.of(moved.ravel(), often.ravel())
+            term += Histogram.of((gain * w * (reward + counts.origin)).ravel(), often.ravel())
+            weight += Histogram.of(w, n)
+        return spreads(influence, term, weight, rest, back)
 
     def effective_sample_size(self) -> float | None:
         squares = float(self.mass2.sum())
@@ -136,11 +169,13 @@ def _weigh(evidence: Evidence) -> ListSums:
     clipped = impossible = 0.0
     pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
     singles, logged = np.zeros(size), np.zeros(size)
+    largest = 0.0
     for chunk in counts.rankings.chunks():
         h, pi, w, over = ranking_weights(evidence, chunk)
         logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
         clipped += float(chunk.impressions[over].sum())
+        largest = max(largest, float(w.max(initial=0.0)))
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
         within = np.maximum(f2 - f**2 / n, 0.0)
@@ -167,8 +202,9 @@ def _weigh(evidence: Evidence) -> ListSums:
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
     thin = total[11] + singles * variance
     return ListSums(
-        credit, mass, mass2, free_credit, free_mass, free_within, total[6:11], clipped, unsupported, warnings, thin
-    )
+        credit, mass, mass2, free_credit, free_mass, free_within, total[6:11], clipped, unsupported, warnings, thin,
+        largest,
+    )  # fmt: skip
 
 
 def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector, Vector, NDArray[np.bool_]]:
@@ -188,6 +224,21 @@ def _logging(evidence: Evidence, chunk: Rankings) -> Vector:
     if evidence.estimated:
         return chunk.impressions / evidence.counts.impressions[chunk.queries]
     return evidence.logging.probability(chunk.queries, chunk.rows)
+
+
+def _weights(evidence: Evidence) -> Iterator[tuple[Rankings, Vector, NDArray[np.bool_]]]:
+    """The groups again, with their weights, and which of them move with the log's own shares."""
+    counts = evidence.counts
+    if evidence.same:
+        n = counts.impressions.astype(np.float64)
+        no_rows = np.zeros((len(n), 0), dtype=np.int64)
+        whole = Rankings(np.arange(len(n)), no_rows, n, counts.reward, counts.reward2)
+        yield whole, np.full(len(n), min(1.0, evidence.clip)), np.zeros(len(n), dtype=bool)
+        return
+    assert counts.rankings is not None  # noqa: S101 - they were weighed before
+    for chunk in counts.rankings.chunks():
+        _, _, w, over = ranking_weights(evidence, chunk)
+        yield chunk, w, ~over & evidence.estimated
 
 
 def weigh_alike(evidence: Evidence, w: float) -> ListSums:

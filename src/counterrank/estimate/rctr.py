@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from counterrank.estimate._spread import of_all, width_of_products
 from counterrank.estimate.base import Estimate, Evidence
 
 
@@ -27,4 +28,14 @@ class RankClickThrough:
         mean = counts.reward.sum() / n  # from the origin of the rewards
         second = max(float(counts.reward2.sum() - n * mean**2), 0.0)
         per_query = counts.origin + counts.reward / counts.impressions
-        return Estimate(float(counts.origin + mean), per_query, second, n, 0.0, 0.0)
+        value = float(counts.origin + mean)
+        return Estimate(
+            value,
+            per_query,
+            second,
+            n,
+            0.0,
+            0.0,
+            spreads=lambda: of_all(evidence, value),
+            width=width_of_products((1.0, 1.0), evidence),
+        )

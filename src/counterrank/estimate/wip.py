@@ -59,6 +59,7 @@ class WeightedItemPosition:
             share_of(clipped, counts.shown),
             unsupported_pairs(evidence),
             why,
+            bounded=False,
         )
 
     def _per_query(self, evidence: Evidence, credit: np.ndarray, mass: np.ndarray) -> np.ndarray:

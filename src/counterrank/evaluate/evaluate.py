@@ -18,7 +18,7 @@ from counterrank.evaluate.options import check_clip, check_confidence, check_mod
 from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Evaluation, PageRow, Row
-from counterrank.interval import INTERVALS
+from counterrank.interval import INTERVALS, NoInterval, Spread, usual
 from counterrank.log import read_log
 from counterrank.log.features import read_features
 from counterrank.statistics.counts import Counts
@@ -36,7 +36,7 @@ def evaluate(
     clip: float | None = None,
     logging: Any = None,
     candidates: Any = None,
-    interval: str = "normal",
+    interval: str | None = None,
     confidence: float = 0.95,
     engine: str | Engine = "duckdb",
     reward_range: str | Sequence[float] | None = None,
@@ -57,7 +57,7 @@ def evaluate(
     log = read_log(log)
     check_confidence(confidence)
     limits = check_range(reward_range)
-    if interval not in INTERVALS:
+    if interval is not None and interval not in INTERVALS:
         raise unknown("interval", interval, INTERVALS)
     question = Question.ask(
         log, target, metric=metric, top=top, weights=weights, examination=examination, clip=clip, logging=logging,
@@ -89,7 +89,8 @@ def evaluate(
     if estimators is None and pairs and (reason := too_much(evidence)):
         names = [name for name in names if not ESTIMATORS[name].needs_pairs]
         notes.append(reason)
-    estimates = _estimates(names, evidence, run)
+    evidence = replace(evidence, limits=limits)
+    estimates = _estimates(names, evidence, run, interval == "bootstrap")
     counts = evidence.counts
     if best:
         said += doubt(estimates[names[0]].clipped)
@@ -112,14 +113,16 @@ def evaluate(
     )
 
 
-def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> dict[str, Estimate]:
+def _estimates(names: Sequence[str], evidence: Evidence, run: Pass, spread: bool) -> dict[str, Estimate]:
     """All estimates; those linear in clicks share one second pass over the rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
         drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
-    return finished(drafts, evidence, run)
+    return finished(drafts, evidence, run, spread)
 
 
-def finished(drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass) -> dict[str, Estimate]:
+def finished(
+    drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass, spread: bool = False
+) -> dict[str, Estimate]:
     """The same estimates, after the second pass over the rows where one is needed."""
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, Linear)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
@@ -130,26 +133,37 @@ def finished(drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: P
                 [draft.weight for _, draft in linear],
                 [draft.offset for _, draft in linear],
                 np.stack([draft.scale for _, draft in linear]),
+                np.stack([draft.constant for _, draft in linear]),
+                spread,
             )
         )
         for e, (name, draft) in enumerate(linear):
-            done[name] = draft.finished(moments[:, e], evidence.counts.impressions)
+            spreads = moments.spreads[e] if moments.spreads is not None else None
+            done[name] = draft.finished(moments.sums[:, e], spreads, evidence.counts)
     return {name: done[name] for name in drafts}
 
 
 def row_of(
-    name: str, estimate: Estimate, counts: Counts, kind: str, confidence: float, page: PageRow | None, said: list[str]
-) -> Row:
+    name: str, estimate: Estimate, counts: Counts, kind: str | None, confidence: float, page: PageRow | None,
+    said: list[str],
+) -> Row:  # fmt: skip
     n = counts.total
     value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
     if value is None and estimate.value is not None:
         said = [*said, "undefined: the weights are too large to compute with, so the log cannot tell"]
     elif second is None and estimate.second_moment is not None:
         said = [*said, "no interval: the weights are too large to compute with"]
+    chosen = kind if kind is not None else usual(size)
     stderr = lower = upper = None  # one impression, or no impression with weight, says nothing of its own error
     if value is not None and second is not None and n > 1 and size is not None:
         stderr = math.sqrt(max(second, 0.0) / n / (n - 1))
-        lower, upper = INTERVALS[kind](value, stderr, confidence)
+        spread = Spread(value, stderr, n, size, _finite(estimate.width), page.deviation if page is not None else None)
+        if chosen == "bootstrap" and estimate.spreads is not None:
+            spread = replace(spread, influence=estimate.spreads().influence)
+        try:
+            lower, upper = INTERVALS[chosen](spread, confidence)
+        except NoInterval as reason:
+            said = [*said, f"no {chosen} interval: {reason}"]
     return Row(
         estimator=name,
         value=value,
@@ -157,7 +171,7 @@ def row_of(
         lower=lower,
         upper=upper,
         confidence=confidence,
-        interval=kind,
+        interval=chosen,
         effective_sample_size=size,
         clipped=estimate.clipped,
         unsupported=estimate.unsupported,

@@ -17,7 +17,7 @@ from counterrank.evaluate.evaluate import finished, row_of
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Row
 from counterrank.evaluate.words import warn
-from counterrank.interval import normal
+from counterrank.interval import INTERVALS, Spread
 from counterrank.log import Log
 
 ROUNDING = 1e-12  # relative: a difference that is smaller is 0 but for rounding
@@ -45,12 +45,14 @@ def compare_paired(question: Question, name: str, confidence: float, engine: str
         both = difference(estimator, (target, baseline), alone)
         done = finished(dict(zip((*SIDES, "difference"), (*alone, both), strict=True)), target, run)
     rows = {
-        side: row_of(name, done[side], target.counts, "normal", confidence, None, warn(name, done[side], evidence))
+        side: row_of(name, done[side], target.counts, None, confidence, None, warn(name, done[side], evidence))
         for side, evidence in zip(SIDES, (target, baseline), strict=True)
     }
     counts, gap = target.counts, done["difference"]
     value, stderr = _difference(gap, list(rows.values()), counts.total)
-    lower, upper = normal(value, stderr, confidence) if value is not None and stderr is not None else (None, None)
+    lower = upper = None
+    if value is not None and stderr is not None:
+        lower, upper = INTERVALS["normal"](Spread(value, stderr, counts.total), confidence)
     verdict: Verdict = "undecided"
     if lower is not None and upper is not None:
         verdict = "target" if lower > 0 else "baseline" if upper < 0 else "undecided"

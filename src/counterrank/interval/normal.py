@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from statistics import NormalDist
 
+from counterrank.interval.base import Spread
 
-def normal(value: float, stderr: float, confidence: float) -> tuple[float, float]:
+
+def normal(spread: Spread, confidence: float) -> tuple[float, float]:
     """value ± z·stderr, right where many impressions carry the value and no few of them dominate.
 
-    >>> [round(x, 2) for x in normal(1.0, 0.5, 0.95)]
+    >>> [round(x, 2) for x in normal(Spread(1.0, 0.5, 100), 0.95)]
     [0.02, 1.98]
     """
     z = -NormalDist().inv_cdf((1 - confidence) / 2)
-    return value - z * stderr, value + z * stderr
+    return spread.value - z * spread.stderr, spread.value + z * spread.stderr

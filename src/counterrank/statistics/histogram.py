@@ -1,0 +1,89 @@
+"""How numbers are spread: counts and sums in buckets of a fixed relative width. Parts add up to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+
+SHIFT = 49  # of a 64-bit number, the sign, the exponent and three bits more remain: buckets are up to 1/8 wide
+BUCKETS = 1 << (64 - SHIFT)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Filled buckets only: their numbers ascending, how many numbers fell in, and their sum.
+
+    >>> part = Histogram.of([1.0, 1.01, -3.0])
+    >>> part.counts.tolist(), (part + part).sums.round(2).tolist()
+    ([2.0, 1.0], [4.02, -6.0])
+    """
+
+    buckets: Codes
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, values: Iterable[float], counts: Iterable[float] | None = None) -> Histogram:
+        """Of numbers, each as often as `counts` says."""
+        v = np.ascontiguousarray(values, dtype=np.float64)
+        n = np.ones(len(v)) if counts is None else np.asarray(counts, dtype=np.float64)
+        return cls.filled(bucket_of(v), n, n * v)
+
+    @classmethod
+    def filled(cls, buckets: Codes, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> Histogram:
+        """From buckets in any order, repeats allowed."""
+        every, at = np.unique(buckets, return_inverse=True)
+        n, total = (np.bincount(at, each, len(every)).astype(np.float64, copy=False) for each in (counts, sums))
+        kept = n > 0
+        return cls(every[kept], n[kept], total[kept])
+
+    @classmethod
+    def dense(cls, table: NDArray[np.float64]) -> Histogram:
+        """From a (BUCKETS, 2) table of counts and sums."""
+        kept = np.flatnonzero(table[:, 0] > 0)
+        return cls(kept, table[kept, 0], table[kept, 1])
+
+    def __add__(self, other: Histogram) -> Histogram:
+        return Histogram.filled(
+            np.concatenate([self.buckets, other.buckets]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.sums, other.sums]),
+        )
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The mean of each bucket."""
+        return self.sums / self.counts
+
+    @property
+    def total(self) -> float:
+        return float(self.counts.sum())
+
+    def largest(self, number: int) -> float:
+        """About the sum of the so many largest absolute numbers: within a bucket all count as its mean."""
+        order = np.argsort(-np.abs(self.means))
+        before = np.concatenate([[0.0], np.cumsum(self.counts[order])[:-1]])
+        taken = np.clip(number - before, 0.0, self.counts[order])
+        return float(taken @ np.abs(self.means[order]))
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """How an estimator's numbers are spread over impressions."""
+
+    influence: Histogram
+    term: Histogram  # an impression's weighted reward
+    weight: Histogram  # its mean weight
+
+    def __add__(self, other: Spreads) -> Spreads:
+        return Spreads(self.influence + other.influence, self.term + other.term, self.weight + other.weight)
+
+
+def bucket_of(values: NDArray[np.float64]) -> Codes:
+    """The bucket of each number."""
+    return (np.ascontiguousarray(values, dtype=np.float64).view(np.uint64) >> np.uint64(SHIFT)).astype(np.int64)
