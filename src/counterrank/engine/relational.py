@@ -275,7 +275,7 @@ class RelationalPass:
             table[f"offset{e}"] = coefficients.offset[e][rows, positions]
         weighed = x.weighed(self.rows, self.engine.upload(pa.table(table)), estimators)
         if coefficients.spread:
-            weighed = weighed.cache()  # it is read once for each estimator
+            weighed = self.engine.keep(weighed)  # it is read once for each estimator
         found = self.engine.fetch(x.moments(weighed, estimators))
         out = np.zeros((len(own.query_ids), len(estimators), 4))
         codes = own.query_ids.codes(text(found["query"]))
@@ -288,7 +288,9 @@ class RelationalPass:
             f"constant{e}": coefficients.constant[e][pairs.query_ids.codes(own.query_ids.texts)] for e in estimators
         }
         known = self.engine.upload(pa.table(constants))
-        return Moments(out, [self._spreads(x.spread(weighed, known, e)) for e in estimators])
+        spreads = [self._spreads(x.spread(weighed, known, e)) for e in estimators]
+        self.engine.drop(weighed)
+        return Moments(out, spreads)
 
     def _spreads(self, expression: ir.Table) -> Spreads:
         found = self.engine.fetch(expression)

@@ -12,10 +12,13 @@ from counterrank.estimate import _known
 from counterrank.estimate._few import NONE
 from counterrank.estimate._gamma import LogGamma
 from counterrank.estimate._pinv import ILL
+from counterrank.estimate._spread import NOTHING, of_all, two_points
 from counterrank.estimate.base import Evidence, Page, Vector
 from counterrank.estimate.list import FEW, ListSums, overall_variance, weigh_alike
 from counterrank.policy._product import BoundSlots
+from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.rankings import Rankings
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,28 @@ class PageSums:
     sums: ListSums
     page: Page
     drawn: float = 0.0
+    u: Table | None = None  # Γ†q, whose sum over a ranking is its weight; None where every weight is 1
+    phi: Table | None = (
+        None  # Γ̂†θ̂, whose sum over a ranking is its expected reward, where shares tell of the logging policy
+    )
+
+    def spreads(self, evidence: Evidence, shift: float, value: float, gain: float = 1.0) -> Spreads:
+        """How influences, weighted rewards and weights are spread: `gain` times w·(reward − shift), less value."""
+        counts, sums = evidence.counts, self.sums
+        if self.u is None:
+            return of_all(evidence, float(counts.origin + counts.reward.sum() / counts.total))
+        back = gain * ((sums.free_credit - shift * sums.free_mass) / counts.impressions - value)
+        influence = term = weight = NOTHING
+        assert counts.pages is not None  # noqa: S101 - `weigh` looked
+        for chunk in counts.pages.chunks():
+            n, w = chunk.impressions, of_rankings(self.u, chunk)
+            reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
+            centre = of_rankings(self.phi, chunk) if self.phi is not None else shift
+            moved = gain * w * (reward - centre) + back[chunk.queries]
+            influence += Histogram.of(moved.ravel(), often.ravel())
+            term += Histogram.of((gain * w * (reward + counts.origin)).ravel(), often.ravel())
+            weight += Histogram.of(w, n)
+        return Spreads(influence, term, weight)
 
 
 def weigh(evidence: Evidence) -> PageSums:
@@ -52,7 +77,8 @@ def _from_shares(evidence: Evidence) -> PageSums:
         return _same(evidence, gamma.kappa)
     summed = _regressed(evidence, gamma)
     summed.unsupported, summed.warnings = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
-    return PageSums(summed, _page(evidence, gamma.sigma2, gamma.sums[:, 8], gamma.kappa))
+    page = _page(evidence, gamma.sigma2, gamma.sums[:, 8], gamma.kappa)
+    return PageSums(summed, page, u=gamma.u, phi=gamma.phi)
 
 
 def _regressed(evidence: Evidence, gamma: LogGamma) -> ListSums:
@@ -89,7 +115,7 @@ def _from_policy(evidence: Evidence) -> PageSums:
         )
     sums.unsupported, sums.warnings = unsupported, said
     largest = np.where(np.isnan(known.largest), logged, known.largest)
-    return PageSums(sums, _page(evidence, known.sigma2, largest, known.kappa), drawn)
+    return PageSums(sums, _page(evidence, known.sigma2, largest, known.kappa), drawn, known.u)
 
 
 def _held(evidence: Evidence, u: Table, less: float = 0.0) -> tuple[ListSums, Vector, float]:
@@ -99,8 +125,7 @@ def _held(evidence: Evidence, u: Table, less: float = 0.0) -> tuple[ListSums, Ve
     held, largest, impossible = np.zeros((5, size)), np.zeros(size), 0.0
     assert counts.pages is not None  # noqa: S101 - `weigh` looked
     for chunk in counts.pages.chunks():
-        inside = chunk.rows >= 0
-        w = np.where(inside, u[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1) - less
+        w = of_rankings(u, chunk) - less
         w = np.where(np.abs(w) > NONE, w, 0.0)
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         np.maximum.at(largest, chunk.queries, np.abs(w))
@@ -110,6 +135,12 @@ def _held(evidence: Evidence, u: Table, less: float = 0.0) -> tuple[ListSums, Ve
     zero = np.zeros(size)
     sums = ListSums(held[0], held[1], held[2], zero, zero, zero, held, 0.0, 0.0, [], zero)
     return sums, largest, impossible
+
+
+def of_rankings(table: Table, chunk: Rankings) -> Vector:
+    """The sum of a table over the pairs of each ranking."""
+    inside = chunk.rows >= 0
+    return np.asarray(np.where(inside, table[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1))
 
 
 def weigh_difference(target: Evidence, baseline: Evidence) -> tuple[ListSums, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from counterrank.estimate._page import weigh
+from counterrank.estimate._spread import width_of_products
 from counterrank.estimate.base import Estimate, Evidence
 
 
@@ -41,4 +42,6 @@ class Pseudoinverse:
             float(found.sums.mass.sum() / n),
             1.0 if supported else None,
             found.page,
+            spreads=lambda: found.spreads(evidence, -origin, value),
+            width=width_of_products((-found.page.rho, found.page.rho), evidence),
         )

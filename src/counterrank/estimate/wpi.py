@@ -41,4 +41,14 @@ class WeightedPseudoinverse:
         value = evidence.counts.origin + mean
         second = (sums.second_moment(evidence, mean, 0.0) + found.drawn * n * (n - 1)) / (mass / n) ** 2
         size = sums.effective_sample_size()
-        return Estimate(value, per_query, second, size, 0.0, sums.unsupported, said, page=found.page)
+        return Estimate(
+            value,
+            per_query,
+            second,
+            size,
+            0.0,
+            sums.unsupported,
+            said,
+            page=found.page,
+            spreads=lambda: found.spreads(evidence, mean, 0.0, n / mass),
+        )
