@@ -231,9 +231,10 @@ def test_unbiased_though_the_model_is_wrong(model: str) -> None:
         "query": [f"q{q}" for q in range(10) for _ in range(4)], "item": [f"i{a}" for _ in range(10) for a in range(4)],
         "f": rng.normal(size=40).tolist(), "g": rng.normal(size=40).tolist(),
     }  # fmt: skip
-    target = {f"q{q}": ["i0", "i3"] for q in range(10)}
-    truth = float((worth[:, 0, 0] + worth[:, 3, 1]).mean())
-    runs = 200
+    best = [max(lists, key=lambda r: worth[q, r[0], 0] + worth[q, r[1], 1]) for q in range(10)]
+    target = {f"q{q}": [f"i{a}" for a in r] for q, r in enumerate(best)}
+    truth = float(np.mean([worth[q, a, 0] + worth[q, b, 1] for q, (a, b) in enumerate(best)]))
+    runs = 200 if model == "ridge" else 80
     for logging in (known, "log"):
         found, inside, model_alone = [], 0, []
         for _ in range(runs):
@@ -249,8 +250,8 @@ def test_unbiased_though_the_model_is_wrong(model: str) -> None:
         assert len(found) > 0.8 * runs
         assert abs(np.mean(found) - truth) < 3.5 * error
         assert abs(np.mean(model_alone) - truth) > 10 * error
-        # queries are as they are in every log, so that an interval for drawn queries covers more often
-        assert inside / len(found) > 0.95
+        # queries are as they are in every log, so that an interval for drawn queries covers as often, or more
+        assert inside / len(found) > 0.95 - 3 * (0.95 * 0.05 / len(found)) ** 0.5
 
 
 @pytest.mark.slow
@@ -260,23 +261,25 @@ def test_the_interval_covers(name: str, logging: str) -> None:
     """Queries are drawn with each log, and rewards follow features in part."""
     rng = np.random.default_rng(9)
     inside, runs = 0, 300
-    pool = rng.normal(size=(400, 4))
+    size = 400 if logging == "uniform" else 20  # shares must tell of every ranking
+    impressions = 3000 if name == "dr-list" else 1500  # so that a few hundred impressions carry weight
+    pool = rng.normal(size=(size, 4))
     truth = float(np.mean(np.sort(pool, axis=1)[:, -1] ** 2 + 0.5 * np.sort(pool, axis=1)[:, -2]))
     lists = list(permutations(range(4), 2))
     for _ in range(runs):
-        drawn = rng.integers(0, len(pool), 600)
-        shown = [lists[g] for g in rng.integers(0, len(lists), 600)]
+        drawn = rng.integers(0, size, impressions)
+        shown = [lists[g] for g in rng.integers(0, len(lists), impressions)]
         reward = [pool[q, a] ** 2 + 0.5 * pool[q, b] + rng.normal(0, 1) for q, (a, b) in zip(drawn, shown, strict=True)]
         log = {"query": [f"q{q}" for q in drawn], "items": [[f"i{a}" for a in r] for r in shown], "reward": reward}
         features = {
-            "query": [f"q{q}" for q in range(400) for _ in range(4)],
-            "item": [f"i{a}" for _ in range(400) for a in range(4)], "f": pool.ravel().tolist(),
+            "query": [f"q{q}" for q in range(size) for _ in range(4)],
+            "item": [f"i{a}" for _ in range(size) for a in range(4)], "f": pool.ravel().tolist(),
         }  # fmt: skip
         target = {f"q{q}": [f"i{a}" for a in np.argsort(-pool[q])[:2]] for q in set(drawn.tolist())}
         row = cr.evaluate(
             log, target, estimators=name, features=features, logging=logging,
-            candidates={f"q{q}": [f"i{a}" for a in range(4)] for q in range(400)},
+            candidates={f"q{q}": [f"i{a}" for a in range(4)] for q in range(size)},
         )[name]  # fmt: skip
         inside += row.lower <= truth <= row.upper
     share = inside / runs
-    assert 0.9 <= share <= 0.985, share
+    assert 0.912 <= share <= 0.985, share  # three standard errors
