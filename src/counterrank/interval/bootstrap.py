@@ -21,8 +21,10 @@ def bootstrap(spread: Spread, confidence: float, replicates: int = REPLICATES) -
     of rates estimated from few impressions. Seeded: the same log gives the same interval.
     Reference: Efron 1987; Chamandy et al. 2012.
     """
-    if spread.influence is None or spread.influence.total < 2:
-        raise NoInterval("it needs the influences of two impressions or more")
+    if spread.influence is None:
+        raise NoInterval("it needs the spread of influences, which this estimator does not give: use normal or t")
+    if spread.influence.total < 2:
+        raise NoInterval("it needs two impressions or more")
     counts, means = spread.influence.counts, spread.influence.means
     second, third = counts @ means**2, counts @ means**3
     if second <= 0 or spread.stderr <= 0:
