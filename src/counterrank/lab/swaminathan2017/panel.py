@@ -29,6 +29,7 @@ class Plan:
     ridge: int = 0  # runs, at all sizes
     models: int = 0  # runs of lasso and tree, at `model_sizes`
     model_sizes: tuple[int, ...] = ()
+    best: int = 20  # runs, at all sizes, of the best model where that is not ridge
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,11 @@ def make_panel(key: str, world: World, plan: Plan) -> Panel:
     for model, at, runs in more:
         if runs and at:
             sizes[model], estimates[model] = at, direct(world, model, at, range(runs))
-    return Panel(key, world, found, sizes, estimates, no_match, sd, shares)
+    panel = Panel(key, world, found, sizes, estimates, no_match, sd, shares)
+    best = panel.best_direct()
+    if best is not None and best != "ridge":  # figure 2 and table 2 show it at all sizes
+        sizes[best], estimates[best] = plan.sizes, direct(world, best, plan.sizes, range(plan.best))
+    return panel
 
 
 def per_root(panel: Panel, size: int) -> float:

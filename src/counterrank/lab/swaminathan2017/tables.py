@@ -51,12 +51,16 @@ def error_tables(panels: dict[str, Panel]) -> list[Table]:
         sizes = panel.sizes["pi"]
         rows = []
         for name, found in panel.estimates.items():
-            cells = [f"{panel.rmse(name, n):.3g}" if panel.has(name, n) else "" for n in sizes]
+            cells = [_thousandths(panel.rmse(name, n)) if panel.has(name, n) else "" for n in sizes]
             rows.append([NAMES[name], f"{len(found):,}", *cells])
-        rows.insert(1, ["PI, exact", "", *(f"{panel.sd / np.sqrt(n):.3g}" for n in sizes)])
-        title = f"RMSE by n: {panel.title}; {panel.world.queries} queries, true value {panel.world.value:.4f}"
+        rows.insert(1, ["PI, exact", "", *(_thousandths(panel.sd / np.sqrt(n)) for n in sizes)])
+        title = f"1000·RMSE by n: {panel.title}; {panel.world.queries} queries, true value {panel.world.value:.4f}"
         out.append(Table(title, ["estimator", "runs", *map(short, sizes)], rows))
     return out
+
+
+def _thousandths(error: float) -> str:
+    return f"{1000 * error:.3g}" if error < 0.9995 else f"{1000 * error:.0f}"
 
 
 def hardness_table(panels: dict[str, Panel]) -> Table:
