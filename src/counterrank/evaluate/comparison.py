@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from counterrank.evaluate.diagnosis import Diagnosis
 from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
@@ -71,9 +72,10 @@ class Comparison(Tabular):
     per_query: pa.Table = field(repr=False)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    diagnosis: Diagnosis | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        shown = {name: value for name, value in vars(self).items() if name != "per_query"}
+        shown = {name: value for name, value in vars(self).items() if name not in ("per_query", "diagnosis")}
         shown["separate"] = {name: asdict(bound) for name, bound in self.separate.items()}
         shown["by_query"] = asdict(self.by_query) if self.by_query is not None else None
         return shown

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterrank.errors import InputError, unknown
+from counterrank.evaluate.diagnosis import Diagnosis, Tail
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
 
@@ -61,6 +62,10 @@ class Evaluation(Tabular):
     per_query: pa.Table
     examination: list[float] | None = None
     model: dict[str, Any] | None = None
+    diagnosis: Diagnosis | None = None
+    tails: dict[str, Tail] = field(default_factory=dict)  # by estimator
+    days: pa.Table | None = None  # day, impressions, mean, stderr: the log's reward day by day, where it has days
+    curve: pa.Table | None = None  # position, impressions, rate (of clicks), examination (that pbm uses)
 
     def value(self, estimator: str) -> float | None:
         return self[estimator].value
