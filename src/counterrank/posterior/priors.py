@@ -1,0 +1,131 @@
+"""Beta priors for the attractions of a query's items, or of all items: given, or the most likely one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError, unknown
+from counterrank.ids import Codes
+from counterrank.posterior._climb import climb
+from counterrank.posterior.likelihood import Vector, on_grid
+
+GRID: Vector = np.exp2(np.arange(10.0))  # cief2024's: 1, 2, …, 512
+LOW, HIGH = 2.0**-10, 2.0**20  # the box of `fit`: the likelihood may have no maximum
+SCOPES = ("query", "global")
+_STARTS: Vector = np.exp2(np.arange(-10.0, 21.0, 2.0))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Beta(α, β) for each query; `scope` says whether they share one. `edge`: a fit ended on the edge of its box."""
+
+    alpha: Vector  # (Q,)
+    beta: Vector  # (Q,)
+    shared: bool
+    edge: NDArray[np.bool_]  # (Q,)
+
+    @property
+    def pair(self) -> tuple[float, float] | None:
+        """The one prior of all queries, where they share it."""
+        return (float(self.alpha[0]), float(self.beta[0])) if self.shared and len(self.alpha) else None
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Clicks and misses of items, those of group g in rows starts[g]:starts[g+1]; each row stands for `count` items."""
+
+    hits: Vector
+    misses: Vector
+    count: Vector
+    starts: Codes
+
+    @classmethod
+    def of(cls, clicks: Vector, looks: Vector, starts: Codes, shared: bool) -> Groups:
+        """Items without looks say nothing and are left out; shared: all in one group, equal ones together."""
+        seen = looks > 0
+        hits, misses = clicks[seen].astype(np.float64), (looks - clicks)[seen].astype(np.float64)
+        if not shared:
+            before = np.concatenate([[0], np.cumsum(seen)])
+            return cls(hits, misses, np.ones(len(hits)), before[starts])
+        both, count = np.unique(np.stack([hits, misses], axis=1), axis=0, return_counts=True)
+        ends = np.array([0, len(both)])
+        return cls(np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]), count.astype(np.float64), ends)
+
+
+def best_on_grid(groups: Groups) -> NDArray[np.float64]:
+    """(groups, 3): the most likely (α, β) of the paper's grid and its log-likelihood; the smallest of equal ones."""
+    return _best(on_grid(groups.hits, groups.misses, groups.count, groups.starts, GRID), GRID)
+
+
+def fitted(groups: Groups) -> NDArray[np.float64]:
+    """(groups, 3): the most likely (α, β) with both from 2⁻¹⁰ to 2²⁰. Never less likely than the best of the grid.
+
+    The climb starts from the best of two grids, the paper's and a wide one over the whole box.
+    """
+    wide = _best(on_grid(groups.hits, groups.misses, groups.count, groups.starts, _STARTS), _STARTS)
+    near = best_on_grid(groups)
+    out = near
+    for begin in (near, wide):
+        found = np.asarray(climb(groups.hits, groups.misses, groups.count, groups.starts, begin[:, :2], LOW, HIGH))
+        out = np.where((found[:, 2] > out[:, 2])[:, None], found, out)
+    out[groups.starts[1:] == groups.starts[:-1]] = 1.0, 1.0, 0.0  # nothing was looked at
+    return out
+
+
+def _best(grid: NDArray[np.float64], steps: Vector) -> NDArray[np.float64]:
+    flat = grid.reshape(len(grid), -1)
+    top = flat.argmax(axis=1)
+    return np.stack([steps[top // len(steps)], steps[top % len(steps)], flat[np.arange(len(flat)), top]], axis=1)
+
+
+PRIORS: dict[str, Callable[[Groups], NDArray[np.float64]]] = {"grid": best_on_grid, "fit": fitted}
+
+
+def choose_prior(
+    prior: str | tuple[float, float], clicks: Vector, looks: Vector, starts: Codes, scope: str = "query"
+) -> Prior:
+    """The prior of each query, whose items are rows starts[q]:starts[q+1]: given as (α, β), or a name of `PRIORS`.
+
+    >>> starts = np.array([0, 3])
+    >>> choose_prior("grid", np.array([1.0, 2.0, 9.0]), np.array([10.0, 10.0, 10.0]), starts).pair is None
+    True
+    """
+    size = len(starts) - 1
+    if not isinstance(prior, str):
+        alpha, beta = prior
+        return Prior(np.full(size, alpha), np.full(size, beta), True, np.zeros(size, dtype=bool))
+    if prior not in PRIORS:
+        raise unknown("prior", prior, [*PRIORS, "or α,β such as 1,1"])
+    if scope not in SCOPES:
+        raise unknown("prior scope", scope, SCOPES)
+    shared = scope == "global"
+    found = PRIORS[prior](Groups.of(clicks, looks, starts, shared))
+    if shared:
+        found = np.repeat(found, size, axis=0)
+    edge = np.zeros(size, dtype=bool)
+    if prior == "fit":
+        edge = np.asarray(((found[:, :2] <= LOW) | (found[:, :2] >= HIGH)).any(axis=1))
+    return Prior(np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1]), shared, edge)
+
+
+def read_prior(text: str) -> str | tuple[float, float]:
+    """`--prior` as users write it: a name, or α,β.
+
+    >>> read_prior("1,8"), read_prior("fit")
+    ((1.0, 8.0), 'fit')
+    """
+    if text in PRIORS:
+        return text
+    try:
+        alpha, beta = (float(part) for part in text.split(","))
+    except ValueError:
+        if not any(sign.isdigit() for sign in text):
+            raise unknown("prior", text, [*PRIORS, "or α,β such as 1,1"]) from None
+        raise InputError(f"--prior is {text!r}: expected {', '.join(PRIORS)}, or two numbers such as 1,1") from None
+    if not (0 < alpha < np.inf and 0 < beta < np.inf):
+        raise InputError(f"--prior is {text!r}: α and β of a Beta prior are finite and above 0")
+    return alpha, beta
