@@ -3,23 +3,65 @@
 from __future__ import annotations
 
 from counterrank.click.base import ClickModel
-from counterrank.click.cascade import Cascade
-from counterrank.click.dependent import DependentClick
+from counterrank.click.cascade import Cascade, fit_cascade
+from counterrank.click.counts import ClickCounts
+from counterrank.click.dependent import DependentClick, fit_dependent, fit_dependent_paper
 from counterrank.click.examination import ExaminationFit, fit_examination
-from counterrank.click.position_based import PositionBased
+from counterrank.click.fit import Fit, Fitter, Looks, Options, Scope
+from counterrank.click.harvest import harvest_examination
+from counterrank.click.position_based import PositionBased, fit_position_based, fit_position_based_paper
+from counterrank.errors import unknown
 
 CLICK_MODELS: dict[str, type[ClickModel]] = {
     "cm": Cascade,
     "dcm": DependentClick,
     "pbm": PositionBased,
 }
+FITS: dict[str, Fitter] = {
+    "cm": fit_cascade,
+    "dcm": fit_dependent,
+    "dcm-paper": fit_dependent_paper,
+    "pbm": fit_position_based,
+    "pbm-paper": fit_position_based_paper,
+}
+CLOSED = ("cm", "dcm-paper", "pbm", "pbm-paper")  # fitted to counts alone: no patterns are needed
+
+
+def fit_clicks(
+    model: str,
+    counts: ClickCounts,
+    *,
+    prior: tuple[float, float] = (1.0, 1.0),
+    scope: Scope = "pooled",
+    iterations: int | None = None,
+) -> Fit:
+    """Fit the model of this name: posterior means under Beta(`prior`), position parameters pooled or per query.
+
+    >>> from counterrank.evaluate import count_clicks
+    >>> log = {"query": ["q"] * 4, "items": [["a", "b"]] * 4, "clicks": [[1, 0], [0, 1], [0, 0], [1, 1]]}
+    >>> fit_clicks("cm", count_clicks(log)).model.attraction.tolist()
+    [0.5, 0.5]
+    """
+    if model not in FITS:
+        raise unknown("click model", model, FITS)
+    options = Options(prior, scope) if iterations is None else Options(prior, scope, iterations)
+    return FITS[model](counts, options)
+
 
 __all__ = [
     "CLICK_MODELS",
+    "CLOSED",
+    "FITS",
     "Cascade",
+    "ClickCounts",
     "ClickModel",
     "DependentClick",
     "ExaminationFit",
+    "Fit",
+    "Looks",
+    "Options",
     "PositionBased",
+    "fit_clicks",
     "fit_examination",
+    "harvest_examination",
 ]

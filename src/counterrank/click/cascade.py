@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterrank.click.base import ClickModel, Clicks, Floats, chances, shown_values
+from counterrank.click.base import Floats, chances, shown_values
+from counterrank.click.chain import Chain
+from counterrank.click.counts import ClickCounts
+from counterrank.click.fit import Fit, Looks, Options
 from counterrank.ids import Codes
 
 
-class Cascade(ClickModel):
+class Cascade(Chain):
     """Users read down to and including the first attractive item, click it and leave.
 
     P(click at k) = a_k · Π_{j<k} (1 − a_j), with a_j the attraction of the item at position j.
@@ -27,13 +30,14 @@ class Cascade(ClickModel):
     def __init__(self, attraction: ArrayLike) -> None:
         self.attraction = chances(attraction, "attraction")
 
-    def click_probabilities(self, queries: Codes, rankings: Codes) -> Floats:
-        attraction = shown_values(self.attraction, rankings)
-        examined = np.ones_like(attraction)
-        np.cumprod(1.0 - attraction[:, :-1], axis=1, out=examined[:, 1:])
-        return attraction * examined
+    def steps(self, queries: Codes, rankings: Codes) -> tuple[Floats, Floats, Floats]:
+        return shown_values(self.attraction, rankings), np.ones(1), np.zeros(1)
 
-    def sample(self, queries: Codes, rankings: Codes, rng: np.random.Generator) -> Clicks:
-        attracted = rng.random(rankings.shape) < shown_values(self.attraction, rankings)
-        first = np.cumsum(attracted, axis=1, dtype=np.int32) == 1
-        return np.asarray(attracted & first, dtype=np.int8)
+
+def fit_cascade(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """Closed form: of the pages that showed an item no further down than their first click, those that clicked it.
+
+    A page with no click was read to its end; clicks after the first are not looked at.
+    """
+    looks = Looks(counts.looks.first.astype(np.float64), counts.looks.to_first.astype(np.float64))
+    return Fit(Cascade(options.mean(looks.clicks, looks.looks)), looks)

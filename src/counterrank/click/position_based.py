@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterrank.click.base import ClickModel, Clicks, Floats, chances, fit_to, shown_values
+from counterrank.click.base import ClickModel, Clicks, Floats, at_positions, by_position, chances, shown_values
+from counterrank.click.counts import ClickCounts
+from counterrank.click.fit import Fit, Looks, Options, squeezed
+from counterrank.click.glance import Cells, climb
 from counterrank.ids import Codes
 
 
 class PositionBased(ClickModel):
     """A click needs the position to be examined and the item to attract, independently of all other positions.
 
-    P(click at k) = attraction of the item at k · examination of k.
+    P(click at k) = attraction of the item at k · examination of k. Examination is (K,), or (Q, K) where each query has
+    its own.
 
     >>> model = PositionBased([0.5, 0.2], examination=[1.0, 0.5])
     >>> model.click_probabilities(np.array([0]), np.array([[0, 1]])).tolist()
@@ -25,11 +29,51 @@ class PositionBased(ClickModel):
 
     def __init__(self, attraction: ArrayLike, examination: ArrayLike) -> None:
         self.attraction = chances(attraction, "attraction")
-        self.examination = chances(examination, "examination")
+        self.examination = by_position(examination, "examination")
 
     def click_probabilities(self, queries: Codes, rankings: Codes) -> Floats:
-        examination = fit_to(self.examination, rankings.shape[1], "examination")
+        examination = at_positions(self.examination, queries, rankings.shape[1], "examination")
         return shown_values(self.attraction, rankings) * examination
+
+    def conditional_probabilities(self, queries: Codes, rankings: Codes, clicks: Clicks) -> Floats:
+        return self.click_probabilities(queries, rankings)
 
     def sample(self, queries: Codes, rankings: Codes, rng: np.random.Generator) -> Clicks:
         return (rng.random(rankings.shape) < self.click_probabilities(queries, rankings)).astype(np.int8)
+
+
+def fit_position_based_paper(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """cief2024, equations 13 and 14: examination is the click rate of the position, and weighs clicks and looks alike.
+
+    Attraction comes out as θ·Σp²/Σp, too low, and examination holds the attraction of what stands there.
+    """
+    shown, clicked = (options.pooled(each.astype(np.float64)) for each in (counts.shown_at(), counts.clicks_at()))
+    # eq. 13 divides by all impressions of the query, also those that end above the position
+    impressions = counts.impressions.astype(np.float64)[:, None]
+    seen = impressions if options.scope == "query" else impressions.sum(axis=0, keepdims=True)
+    curve = np.broadcast_to(clicked / seen, shown.shape)
+    weight = curve[counts.pairs.queries if options.scope == "query" else np.zeros(len(counts.pairs), dtype=np.int64)]
+    looks = Looks((counts.clicked * weight).sum(axis=1), (counts.shown * weight).sum(axis=1))
+    return Fit(PositionBased(options.mean(looks.clicks, looks.looks), squeezed(np.asarray(curve))), looks)
+
+
+def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """Maximum likelihood by expectation–maximisation over which unclicked items were looked at.
+
+    Position 1 is taken as always examined: the curve and attraction are known only up to a factor.
+    """
+    cells = Cells.of_positions(counts.shown, counts.clicked, counts.pairs.queries, options.scope == "query")
+    width = counts.shown.shape[1]
+    heights = len(counts.impressions) if options.scope == "query" else 1
+    examination = np.full(heights * width, 0.5)
+    examination[::width] = 1.0
+    fixed = np.zeros(heights * width, dtype=np.bool_)
+    fixed[::width] = True
+    found = climb(cells, len(counts.pairs), examination, fixed, options)
+    return Fit(
+        PositionBased(found.attraction, squeezed(examination.reshape(heights, width))),
+        found.looks,
+        tuple(found.climb.trace),
+        found.climb.converged,
+        found.climb.notes,
+    )

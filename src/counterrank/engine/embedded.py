@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
-from counterrank.engine.pages import RowPages
+from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tallier import Tallier
@@ -23,6 +23,7 @@ from counterrank.log.rows import Rows
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
@@ -61,7 +62,7 @@ class EmbeddedPass:
         self.coder = Coder(plan, log.kinds(), before_growth=self._settle)
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
-        self.kept = KeptRows(room, to_disk=plan.pages == "all")
+        self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
         with ThreadPoolExecutor(1) as pool:
@@ -134,7 +135,12 @@ class EmbeddedPass:
             whole=whole,
             pages=rankings if self.plan.rankings == "all" else self._pages(rows, np.flatnonzero(keep), positions),
             extremes=self.tallier.extremes,
+            looks=self.tallier.look_counts(rows, len(pairs), np.flatnonzero(keep), positions),
+            patterns=self._patterns(rows, positions) if self.plan.patterns else None,
         )
+
+    def _patterns(self, rows: Codes, positions: int) -> Patterns:
+        return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions)
 
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
         if self.plan.pages == "none" or not self.kept.complete:

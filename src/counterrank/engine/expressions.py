@@ -214,13 +214,13 @@ def per_query(rows: ir.Table) -> ir.Table:
     return rows.group_by("query").agg(**_sums(rows), length=rows["length"].max())
 
 
-def exploded(rows: ir.Table) -> ir.Table:
-    """A row per shown item: position (from 0), item and click (0 where there are none)."""
+def exploded(rows: ir.Table, *also: str) -> ir.Table:
+    """A row per shown item: position (from 0), item and click (0 where there are none), and columns named `also`."""
     t: Any = rows
     lists = [c for c in ("items", "clicks") if c in rows.columns]
-    u: Any = t.select("row", "query", "n", "length", *lists, position=ibis.range(0, t.length).unnest())
+    u: Any = t.select("row", "query", "n", "length", *also, *lists, position=ibis.range(0, t.length).unnest())
     click = u.clicks[u.position] if "clicks" in lists else ibis.literal(0.0)
-    return u.select("row", "query", "n", "length", "position", item=u["items"][u.position], click=click)
+    return u.select("row", "query", "n", "length", *also, "position", item=u["items"][u.position], click=click)
 
 
 def per_pair(rows: ir.Table) -> ir.Table:
@@ -228,6 +228,40 @@ def per_pair(rows: ir.Table) -> ir.Table:
     t: Any = exploded(rows)
     sums = {"shown": t.n.sum().cast("int64"), "clicked": (t.n * t.click.cast("int64")).sum().cast("int64")}
     return t.group_by(["query", "item", "position"]).agg(**sums)
+
+
+def read_down(rows: ir.Table) -> ir.Table:
+    """Rows with the positions of their `first` and `last` click; with no click, `length` and -1."""
+    t: Any = rows
+    return rows.mutate(
+        first=t.clicks.map(lambda click, k: ibis.ifelse(click == 1.0, k, 1 << 30)).mins().cast("int64"),
+        last=t.clicks.map(lambda click, k: ibis.ifelse(click == 1.0, k, -1)).maxs().cast("int64"),
+    )
+
+
+def looks_per_pair(rows: ir.Table) -> ir.Table:
+    """By (query, item): shown down to the first click, that click, shown down to the last click, that click."""
+    t: Any = exploded(read_down(rows), "first", "last")
+    counted = {
+        "to_first": t.position <= t["first"],
+        "first": t.position == t["first"],
+        "to_last": (t.position <= t["last"]) | (t["last"] < 0),
+        "last": t.position == t["last"],
+    }
+    sums = {name: ibis.ifelse(where, t.n, 0).sum().cast("int64") for name, where in counted.items()}
+    return t.group_by(["query", "item"]).agg(**sums)
+
+
+def last_clicks(rows: ir.Table) -> ir.Table:
+    """Last clicks by (query, position)."""
+    t: Any = read_down(rows)
+    t = t.select("query", "n", position=t["last"])
+    return t.filter(t.position >= 0).group_by(["query", "position"]).agg(n=t.n.sum().cast("int64"))
+
+
+def per_pattern(rows: ir.Table) -> ir.Table:
+    """Impressions by (query, cut ranking, clicks)."""
+    return rows.group_by(["query", "items", "clicks"]).agg(impressions=rows["n"].sum().cast("int64"))
 
 
 def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int) -> ir.Table:

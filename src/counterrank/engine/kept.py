@@ -56,8 +56,8 @@ class KeptRows:
                     np.save(self._path(number, name), column, allow_pickle=False)
         except OSError as error:
             raise InputError(
-                f"the rows for pi and wpi do not fit on the disk behind {tempfile.gettempdir()} ({error.strerror}): "
-                "make room, set TMPDIR to a larger disk, or leave out pi and wpi"
+                f"the rows do not fit on the disk behind {tempfile.gettempdir()} ({error.strerror}): make room, set "
+                "TMPDIR to a larger disk, or leave out what needs every row: pi, wpi, click models with no closed form"
             ) from None
         self._files += 1
 

@@ -294,6 +294,18 @@ def read_pages(
 
 
 @njit(cache=True, nogil=True)
+def decode_rows(coded, pair_rows, pair_query, out, queries):
+    """Rows under the pairs' final codes, -1 from their end on, and the query of each."""
+    for r in range(len(coded)):
+        queries[r] = pair_query[coded[r, 0] >> 1]
+        for k in range(coded.shape[1]):
+            v = coded[r, k]
+            if v < 0:
+                break
+            out[r, k] = 2 * pair_rows[v >> 1] + (v & 1)
+
+
+@njit(cache=True, nogil=True)
 def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, constant, out, spread):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, and fill histograms.
 

@@ -38,6 +38,8 @@ class Plan:
     pages: Literal["none", "fit", "all"] = "none"  # every ranking with its reward: not, if memory holds them, always
     by_propensity: bool = False
     ranking_clicks: bool = False  # also count the clicks of each ranking by position
+    looks: bool = False  # also count how pairs stand to the first and last click of their pages
+    patterns: bool = False  # also every distinct (query, ranking, clicks); they must fit in memory
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
     judged: str = "the target has"  # whose queries these are, for the error where the log has none of them

@@ -20,7 +20,7 @@ from counterrank.engine import expressions as x
 from counterrank.engine.arrow import beginnings, numbers, scatter, text
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.errors import InputError
-from counterrank.ids import Ids
+from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.files import Part, Wanted, connect
 from counterrank.log.long_form import LongPart
@@ -29,7 +29,9 @@ from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.read import IbisPart
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
 FETCHED = 1 << 20  # distinct rows up to which all rankings are fetched where nobody asked for them by name
@@ -227,7 +229,28 @@ class RelationalPass:
             whole_log,
             rankings if self._all_rankings() else None,
             (float(least), float(largest)) if least is not None and largest is not None else None,
+            self._looks(pairs) if plan.looks else None,
+            self._patterns(pairs) if plan.patterns else None,
         )
+
+    def _looks(self, pairs: Pairs) -> LookCounts:
+        found = self.engine.fetch(x.looks_per_pair(self.rows))
+        rows = pairs.find(pairs.query_ids.codes(text(found["query"])), pairs.item_ids.codes(text(found["item"])))
+        table = np.zeros((len(pairs), 4), dtype=np.int64)
+        table[rows] = np.stack([numbers(found[c], np.int64) for c in ("to_first", "first", "to_last", "last")], axis=1)
+        found = self.engine.fetch(x.last_clicks(self.rows))
+        last_at = np.zeros((len(pairs.query_ids), pairs.positions), dtype=np.int64)
+        queries = pairs.query_ids.codes(text(found["query"]))
+        last_at[queries, numbers(found["position"], np.int64)] = numbers(found["n"], np.int64)
+        return LookCounts(table, last_at)
+
+    def _patterns(self, pairs: Pairs) -> Patterns:
+        found = self.engine.fetch(x.per_pattern(self.rows)).combine_chunks()
+        queries, rows = _ranked(found, pairs)
+        coded = np.full(rows.shape, -1, dtype=np.int32)
+        clicks = numbers(found["clicks"].combine_chunks().flatten(), np.int32)
+        coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
+        return Patterns(queries, coded, numbers(found["impressions"], np.int64))
 
     def _all_rankings(self) -> bool:
         """Whether every ranking is fetched, and not only those that the target can show."""
@@ -242,12 +265,7 @@ class RelationalPass:
             valued = valued.semi_join(self.engine.upload(beginnings(plan.rankings, depth)), ["query", "items"])
         clicks = depth if plan.ranking_clicks else 0
         found = self.engine.fetch(x.per_ranking(valued, plan.by_propensity, clicks)).combine_chunks()
-        queries = pairs.query_ids.codes(text(found["query"]))
-        lists = found["items"].combine_chunks()
-        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-        rows = np.full((len(found), depth), -1, dtype=np.int64)
-        inside = np.arange(depth) < lengths[:, None]
-        rows[inside] = pairs.find(np.repeat(queries, lengths), pairs.item_ids.codes(text(lists.flatten())))
+        queries, rows = _ranked(found, pairs)
         by_position = [numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
         return Rankings(
             queries,
@@ -297,6 +315,17 @@ class RelationalPass:
         of, bucket = numbers(found["of"], np.int64), numbers(found["bucket"], np.int64)
         n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
         return Spreads(*(Histogram.filled(bucket[of == i], n[of == i], total[of == i]) for i in range(3)))
+
+
+def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:
+    """The query of each row, and its items as rows of `pairs`, -1 beyond the end."""
+    queries = pairs.query_ids.codes(text(found["query"]))
+    lists = found["items"].combine_chunks()
+    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    rows = np.full((len(found), pairs.positions), -1, dtype=np.int64)
+    inside = np.arange(pairs.positions) < lengths[:, None]
+    rows[inside] = pairs.find(np.repeat(queries, lengths), pairs.item_ids.codes(text(lists.flatten())))
+    return queries, rows
 
 
 def _content(row: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from counterrank.engine.spill import Spill, SpilledRankings
 from counterrank.engine.tables import GroupTable
 from counterrank.ids import Codes
 from counterrank.log.rows import Rows
+from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 
@@ -28,6 +29,8 @@ class Tallier:
             None  # rewards are counted from here: the first one, so that sums of squares stay small
         )
         self.extremes: tuple[float, float] | None = None  # the least and the largest reward of the queries asked for
+        self.looks = np.zeros((0, 4), dtype=np.int64)
+        self.last_at = np.zeros((0, 0), dtype=np.int64)
 
     def make_room(self, positions: int) -> None:
         """Room for the queries and positions met so far."""
@@ -38,6 +41,9 @@ class Tallier:
         self.coder.pairs.widen(positions)
         self.coder.want(positions)
         self.groups.widen(positions)
+        if self.plan.looks:
+            self.looks = _room(self.looks, len(self.coder.pairs.query), 4)
+            self.last_at = _room(self.last_at, len(self.per_query), positions)
 
     def add(self, rows: Rows, codes: Codes, coded: NDArray[np.int32], counted: bool) -> CodedRows:
         """Count a batch; it comes back in the order of its queries."""
@@ -61,6 +67,8 @@ class Tallier:
             if done >= len(rows):
                 break
             self._make_group_room()
+        if plan.looks:
+            tally_looks(codes, coded, rows.impressions, self.looks, self.last_at)
         kept = reward if plan.metric == "reward" else None
         return coder.by_query(codes, coded, rows.impressions if counted else None, kept)
 
@@ -102,3 +110,18 @@ class Tallier:
             table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
         )
         return groups.moved(pair_rows, new_query, positions)
+
+    def look_counts(self, pair_rows: Codes, pairs: int, keep: Codes, positions: int) -> LookCounts | None:
+        """The looks, with pairs under their final codes; `keep` has the codes of the queries that stay."""
+        if not self.plan.looks:
+            return None
+        known = np.flatnonzero(pair_rows >= 0)
+        table = np.zeros((pairs, 4), dtype=np.int64)
+        table[pair_rows[known]] = self.looks[known]
+        return LookCounts(table, self.last_at[keep, :positions])
+
+
+def _room(table: Codes, rows: int, columns: int) -> Codes:
+    """The table with at least so many rows and columns."""
+    more = max(rows - table.shape[0], 0), max(columns - table.shape[1], 0)
+    return np.pad(table, ((0, more[0]), (0, more[1]))) if any(more) else table

@@ -10,7 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes, Ids
+from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 
@@ -35,6 +37,8 @@ class Counts:
     whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
     pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
     extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
+    looks: LookCounts | None = None
+    patterns: Patterns | None = None
 
     @property
     def total(self) -> int:
@@ -58,6 +62,7 @@ class Counts:
         if len(pairs) == len(old):
             return self
         rows = pairs.find(old.queries, old.items)
+        same, positions = np.arange(len(old.query_ids)), old.positions
         return replace(
             self,
             pairs=pairs,
@@ -65,6 +70,8 @@ class Counts:
             clicked=_scattered(self.clicked, rows, len(pairs)),
             rankings=self.rankings.moved(rows) if self.rankings is not None else None,
             pages=self.pages.moved(rows) if self.pages is not None else None,
+            looks=self.looks.moved(rows, len(pairs), same, len(same), positions) if self.looks is not None else None,
+            patterns=self.patterns.moved(rows, same, positions) if self.patterns is not None else None,
         )
 
     def rebased(self, origin: float) -> Counts:
@@ -99,6 +106,8 @@ class Counts:
         clicked = np.zeros_like(shown)
         totals: list[NDArray[Any]] = [np.zeros(len(query_ids)) for _ in range(3)]
         moved: dict[str, list[Rankings]] = {"rankings": [], "pages": []}
+        looks: list[LookCounts] = []
+        patterns: list[Patterns] = []
         for i, part in enumerate((self, other)):
             rows = pairs.find(of_query[i], of_item[i])
             depth = part.pairs.positions
@@ -109,6 +118,10 @@ class Counts:
             for name, groups in (("rankings", part.rankings), ("pages", part.pages)):
                 if groups is not None:
                     moved[name].append(sum_chunks(groups).moved(rows, queries[i], positions))
+            if part.looks is not None:
+                looks.append(part.looks.moved(rows, len(pairs), queries[i], len(query_ids), positions))
+            if part.patterns is not None:
+                patterns.append(part.patterns.moved(rows, queries[i], positions))
         added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
         return Counts(
             pairs,
@@ -123,6 +136,8 @@ class Counts:
             self.origin,
             pages=added["pages"],
             extremes=_spanned(self.extremes, other.extremes),
+            looks=looks[0] + looks[1] if len(looks) == 2 else None,
+            patterns=patterns[0] + patterns[1] if len(patterns) == 2 else None,
         )
 
 

@@ -1,0 +1,97 @@
+"""What click models are fitted to: the counts of a log, or of impressions that were grouped already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from counterrank.errors import InputError
+from counterrank.ids import Codes
+from counterrank.statistics.looks import LookCounts
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.rankings import RankingGroups, Rankings
+
+
+@dataclass(frozen=True)
+class ClickCounts:
+    """A log as click models see it. Closed-form models need the tables, the others `patterns` too."""
+
+    pairs: Pairs
+    impressions: Codes  # (Q,)
+    shown: Codes  # (P, K)
+    clicked: Codes  # (P, K)
+    looks: LookCounts
+    patterns: Patterns | None = None
+    rankings: RankingGroups | None = None
+
+    @property
+    def total(self) -> int:
+        """Impressions counted."""
+        return int(self.impressions.sum())
+
+    @classmethod
+    def of(cls, pairs: Pairs, patterns: Patterns) -> ClickCounts:
+        """From grouped impressions alone."""
+        return cls(pairs, *patterns.counts(len(pairs), len(pairs.query_ids)), patterns)
+
+    def need_patterns(self, model: str) -> Patterns:
+        if self.patterns is None:
+            raise InputError(f"{model} is fitted to whole pages: count the log with patterns=True")
+        return self.patterns
+
+    def clicks_at(self) -> Codes:
+        """(Q, K): clicks by query and position."""
+        return _by_query(self.clicked, self.pairs)
+
+    def shown_at(self) -> Codes:
+        """(Q, K): impressions by query that reach down to the position."""
+        return _by_query(self.shown, self.pairs)
+
+    def most_logged(self) -> tuple[Codes, Codes]:
+        """Each query's most logged ranking, (Q, K) rows of `pairs` with -1 beyond its end, and how often it came, (Q,).
+
+        Of equally frequent ones, the first in the order of their items' ids as text.
+        """
+        if self.rankings is not None:
+            chunks: Iterable[Rankings] = self.rankings.chunks()
+        elif self.patterns is not None:
+            n = self.patterns.impressions.astype(np.float64)
+            chunks = [Rankings(self.patterns.queries, self.patterns.rankings, n, n, n).merged()]
+        else:
+            raise InputError("rankings were not counted: count the log with rankings=True")
+        queries, rows, often = [], [], []
+        for chunk in chunks:
+            best = self._best(chunk.queries, chunk.rows, chunk.impressions)
+            queries.append(chunk.queries[best])
+            rows.append(chunk.rows[best])
+            often.append(chunk.impressions[best])
+        of, lists, n = np.concatenate(queries), np.concatenate(rows), np.concatenate(often)
+        best = self._best(of, lists, n)
+        out, count = np.full((len(self.impressions), lists.shape[1]), -1), np.zeros(len(self.impressions))
+        out[of[best]], count[of[best]] = lists[best], n[best]
+        return out, count.astype(np.int64)
+
+    def _best(self, queries: Codes, rows: Codes, often: Any) -> Codes:
+        """The group of each query that came most often."""
+        most = np.zeros(len(self.impressions))
+        np.maximum.at(most, queries, often)
+        tied = np.flatnonzero(often == most[queries])
+        texts = self.pairs.item_ids.texts
+        place = np.empty(len(texts) + 1, dtype=np.int64)
+        place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
+        place[-1] = -1
+        ids = np.append(self.pairs.items, len(texts))[rows[tied]]
+        order = np.lexsort((*place[ids].T[::-1], queries[tied]))
+        tied = tied[order]
+        return tied[np.r_[True, queries[tied][1:] != queries[tied][:-1]]]
+
+
+def _by_query(table: Codes, pairs: Pairs) -> Codes:
+    out = np.zeros((len(pairs.query_ids), table.shape[1]), dtype=np.int64)
+    np.add.at(out, pairs.queries, table)
+    return out

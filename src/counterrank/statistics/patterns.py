@@ -1,0 +1,126 @@
+"""Distinct (query, ranking, clicks) and how often each was logged: what click models are fitted to and judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+from counterrank.statistics.hashing import mix
+from counterrank.statistics.looks import LookCounts, tally_looks
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Impressions grouped where query, ranking and clicks are the same; they add."""
+
+    queries: Codes  # (G,)
+    coded: NDArray[np.int32]  # (G, K): 2·pair + click, -1 beyond the ranking's end
+    impressions: Codes  # (G,)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def rankings(self) -> Codes:
+        """(G, K) rows of `Pairs`, -1 beyond the end."""
+        return np.asarray(self.coded >> 1, dtype=np.int64)  # -1 >> 1 is -1
+
+    @property
+    def clicks(self) -> NDArray[np.int8]:
+        """(G, K), 0 beyond the end."""
+        return np.asarray((self.coded & 1) & (self.coded >= 0), dtype=np.int8)
+
+    @property
+    def total(self) -> int:
+        """Impressions."""
+        return int(self.impressions.sum())
+
+    def moved(self, pairs: Codes, queries: Codes, positions: int) -> Patterns:
+        """The same groups where pair p is now row pairs[p], and query q is now queries[q]."""
+        rows = np.append(pairs, -1)[self.coded >> 1]
+        coded = np.full((len(self), positions), -1, dtype=np.int32)
+        depth = min(positions, self.coded.shape[1])
+        coded[:, :depth] = np.where(rows >= 0, 2 * rows + (self.coded & 1), -1)[:, :depth]
+        return replace(self, queries=np.asarray(queries[self.queries]), coded=coded)
+
+    def taken(self, impressions: Codes) -> Patterns:
+        """The groups with these impressions instead, without those that have none."""
+        some = impressions > 0
+        return Patterns(self.queries[some], self.coded[some], impressions[some])
+
+    def merged(self) -> Patterns:
+        """One group per (query, ranking, clicks)."""
+        group, size = group_rows(self.coded, self.queries)
+        first = np.empty(size, dtype=np.int64)
+        first[group[::-1]] = np.arange(len(self) - 1, -1, -1)
+        impressions = np.zeros(size, dtype=np.int64)
+        np.add.at(impressions, group, self.impressions)
+        return Patterns(self.queries[first], self.coded[first], impressions)
+
+    def __add__(self, other: Patterns) -> Patterns:
+        return Patterns(
+            np.concatenate([self.queries, other.queries]),
+            np.concatenate([self.coded, other.coded]),
+            np.concatenate([self.impressions, other.impressions]),
+        ).merged()
+
+    def counts(self, pairs: int, queries: int) -> tuple[Codes, Codes, Codes, LookCounts]:
+        """Impressions by query, shown and clicked by pair and position, and looks: the coarser statistics of a log."""
+        positions = self.coded.shape[1]
+        tally = np.zeros((pairs, positions, 2), dtype=np.int64)
+        _tally(self.coded, self.impressions, tally)
+        looks = LookCounts(np.zeros((pairs, 4), dtype=np.int64), np.zeros((queries, positions), dtype=np.int64))
+        tally_looks(self.queries, self.coded, self.impressions, looks.table, looks.last_at)
+        impressions = np.zeros(queries, dtype=np.int64)
+        np.add.at(impressions, self.queries, self.impressions)
+        return impressions, tally[:, :, 0].copy(), tally[:, :, 1].copy(), looks
+
+
+@njit(cache=True, nogil=True)
+def _tally(coded: Any, impressions: Any, tally: Any) -> None:
+    for r in range(len(coded)):
+        for k in range(coded.shape[1]):
+            v = coded[r, k]
+            if v < 0:
+                break
+            tally[v >> 1, k, 0] += impressions[r]
+            if v & 1:
+                tally[v >> 1, k, 1] += impressions[r]
+
+
+def group_rows(coded: NDArray[np.int32], queries: Codes) -> tuple[Codes, int]:
+    """The group of each row, numbered as they are met, and how many groups there are. Equal rows share one.
+
+    Rows are told apart by a 64-bit key: two share one with a chance of about 2⁻⁶⁴.
+    """
+    room = 1 << max(10, int(2 * len(coded)).bit_length())
+    group = np.empty(len(coded), dtype=np.int64)
+    size = _group(coded, np.asarray(queries, dtype=np.int64), np.zeros((room, 2), dtype=np.uint64), group)
+    return group, int(size)
+
+
+@njit(cache=True, nogil=True)
+def _group(coded: Any, queries: Any, slots: Any, group: Any) -> int:
+    mask = np.uint64(len(slots) - 1)
+    size = 0
+    for r in range(len(coded)):
+        key = mix(np.uint64(queries[r]))
+        for k in range(coded.shape[1]):
+            v = coded[r, k]
+            if v < 0:
+                break
+            key = mix(key ^ np.uint64(v))
+        at = np.int64(key & mask)
+        while slots[at, 1] != 0 and slots[at, 0] != key:
+            at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
+        if slots[at, 1] == 0:
+            size += 1
+            slots[at, 0] = key
+            slots[at, 1] = size
+        group[r] = np.int64(slots[at, 1]) - 1
+    return size
