@@ -35,7 +35,7 @@ def estimates(log: dict, engine: str, logging: object = None, **options: object)
     run = open_engine(engine).count(question.log, question.plan(True, "all"))
     evidence = question.evidence(run, True)
     names = [n for n in NAMES if "clicks" in log or not ESTIMATORS[n].needs_clicks]
-    return _estimates(names, evidence, run, True), evidence
+    return _estimates(names, evidence, run)[0], evidence
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "ibis"])

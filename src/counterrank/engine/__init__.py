@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from counterrank.engine.embedded import Embedded
-from counterrank.engine.plan import Coefficients, Engine, Metric, Pass, Plan, WantedRankings
+from counterrank.engine.plan import Coefficients, Engine, Metric, Moments, Pass, Plan, WantedRankings
 from counterrank.errors import unknown
 
 ENGINES = ("duckdb", "ibis", "spark", "spark://HOST:PORT", "local[N]")
@@ -26,4 +26,15 @@ def open_engine(engine: str | Engine) -> Engine:
     raise unknown("engine", engine, ENGINES)
 
 
-__all__ = ["ENGINES", "Coefficients", "Embedded", "Engine", "Metric", "Pass", "Plan", "WantedRankings", "open_engine"]
+__all__ = [
+    "ENGINES",
+    "Coefficients",
+    "Embedded",
+    "Engine",
+    "Metric",
+    "Moments",
+    "Pass",
+    "Plan",
+    "WantedRankings",
+    "open_engine",
+]

@@ -20,6 +20,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.log.schema import WHEN
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
@@ -66,7 +67,7 @@ class EmbeddedPass:
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
         with ThreadPoolExecutor(1) as pool:
-            for rows in log.rows(self._columns()):
+            for rows in log.rows([*self._columns(), *([WHEN] if plan.days else [])]):
                 self._count(rows, pool)
                 engine.progress(len(rows))
             self._settle()
@@ -137,6 +138,7 @@ class EmbeddedPass:
             extremes=self.tallier.extremes,
             looks=self.tallier.look_counts(rows, len(pairs), np.flatnonzero(keep), positions),
             patterns=self._patterns(rows, positions) if self.plan.patterns else None,
+            days=self.tallier.day_sums(),
         )
 
     def _patterns(self, rows: Codes, positions: int) -> Patterns:
@@ -167,16 +169,19 @@ class EmbeddedPass:
         pair_query = self._query_of(len(rows))
         out = np.zeros((len(self.counts.impressions), estimators, 4))
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
+        cross = np.zeros((THREADS, estimators, estimators))
 
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
             kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale,
-                                coefficients.constant, out, spread[thread])  # fmt: skip
+                                coefficients.constant, out, cross[thread], spread[thread])  # fmt: skip
 
         def done() -> Moments:
             whole = spread.sum(axis=0)
-            return Moments(out, [Spreads(*(Histogram.dense(each) for each in whole[e])) for e in range(estimators)])
+            spreads = [Spreads(*(Histogram.dense(each) for each in whole[e])) for e in range(estimators)]
+            half = cross.sum(axis=0)  # one side of the diagonal
+            return Moments(out, half + np.tril(half, -1).T, spreads)
 
         if not self.kept.complete:
             total = 0

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.log.log import SEPARATOR
 from counterrank.log.problems import Problem
+from counterrank.log.schema import WHEN
 
 PAGE = ("query", "reward", "day", "propensity", "impressions")  # what the rows of an impression have in common
 NUMBERS = ("reward", "propensity", "impressions", "position", "click")
@@ -46,6 +47,11 @@ def _typed(column: Any, name: str, what: str) -> Any:
         return column.cast("float64")
     if name == "day":
         return _day_number(column, what)
+    if name == WHEN:
+        try:
+            return _day_number(column, what)
+        except InputError:
+            return ibis.null().cast("int64")
     return column.cast("string") if name == "impression" else _id_text(column, what)
 
 
@@ -109,6 +115,7 @@ def fold(table: ir.Table) -> ir.Table:
         highest=t.position.max(),
         whole=(t.position == t.position.floor()).all(),
         **{c: t[c].arbitrary() for c in page},
+        **{c: t[c].min() for c in t.columns if c == WHEN},
         **kinds,
     )
     in_order = (g.places == g.length) & (g.lowest == 1) & (g.highest == g.length) & g.whole
@@ -122,6 +129,7 @@ def fold(table: ir.Table) -> ir.Table:
         (~in_order.fill_null(False), int(Problem.POSITIONS)),
         else_=0,
     )
+    page += [c for c in t.columns if c == WHEN]
     return g.select(**{c: g[c] for c in page}, **lists, folding=folding)
 
 
@@ -170,7 +178,7 @@ def good(kept: ir.Table, by_day: bool) -> ir.Table:
     t: Any = kept.filter(kept["problem"] == 0)
     n = t.rows * t.impressions.cast("int64") if "impressions" in t.columns else t.rows
     query = t["query"].concat(SEPARATOR, t.day.cast("string")) if by_day else t["query"]
-    columns = {c: t[c] for c in ("row", "items", "clicks", "reward", "propensity") if c in t.columns}
+    columns = {c: t[c] for c in ("row", "items", "clicks", "reward", "propensity", WHEN) if c in t.columns}
     return t.select(**columns, query=query, n=n, length=t["items"].length().cast("int64"))
 
 
@@ -212,6 +220,12 @@ def _sums(t: Any) -> dict[str, Any]:
 def per_query(rows: ir.Table) -> ir.Table:
     """Impressions, Σ value, Σ value² and the longest cut list of each query, from valued rows."""
     return rows.group_by("query").agg(**_sums(rows), length=rows["length"].max())
+
+
+def per_day(rows: ir.Table, most: int) -> ir.Table:
+    """Impressions, Σ value and Σ value² of each day, from valued rows; of `most` days at most."""
+    dated = rows.filter(rows[WHEN].notnull())
+    return dated.group_by(WHEN).agg(**_sums(dated)).limit(most)
 
 
 def exploded(rows: ir.Table, *also: str) -> ir.Table:
@@ -291,25 +305,28 @@ def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -
 
 
 def moments(weighed: ir.Table, estimators: Sequence[int]) -> ir.Table:
-    """Σr, Σr², Σw̄, Σw̄² per query and estimator."""
+    """Σr, Σr², Σw̄, Σw̄² per query and estimator, and Σ r·r' of two."""
     row: Any = weighed
     out: dict[str, Any] = {}
     for e in estimators:
         r, w = row[f"r{e}"], row[f"weight{e}"]
         out |= {f"r{e}": (row.n * r).sum(), f"r2{e}": (row.n * r * r).sum()}
         out |= {f"w{e}": (row.n * w).sum(), f"w2{e}": (row.n * w * w).sum()}
+        out |= {f"cross{e}_{other}": (row.n * r * row[f"r{other}"]).sum() for other in estimators if other < e}
     return row.group_by("query").agg(**out)
 
 
-def spread(weighed: ir.Table, constants: ir.Table, estimator: int) -> ir.Table:
-    """Counts and sums of influences (of = 0), terms (1) and mean weights (2), by bucket."""
+def spread(weighed: ir.Table, constants: ir.Table, estimators: Sequence[int]) -> ir.Table:
+    """Counts and sums by bucket: of = 3·e for the influences of estimator e, + 1 its terms, + 2 its mean weights."""
     row: Any = weighed.inner_join(constants, ["query"])
-    e, parts = estimator, []
-    for of, value in enumerate((row[f"r{e}"] + row[f"constant{e}"], row[f"term{e}"], row[f"weight{e}"])):
-        each = row.select(n=row.n, value=value.cast("float64"))
-        each = each.select("n", "value", bucket=_bucket(each.value))
-        parts.append(each.group_by("bucket").agg(n=each.n.sum(), total=(each.n * each.value).sum()).mutate(of=of))
-    return parts[0].union(parts[1], parts[2])
+    parts = []
+    for e in estimators:
+        for i, value in enumerate((row[f"r{e}"] + row[f"constant{e}"], row[f"term{e}"], row[f"weight{e}"])):
+            each = row.select(n=row.n, value=value.cast("float64"))
+            each = each.select("n", "value", bucket=_bucket(each.value))
+            found = each.group_by("bucket").agg(n=each.n.sum(), total=(each.n * each.value).sum())
+            parts.append(found.mutate(of=3 * e + i))
+    return ibis.union(*parts)
 
 
 def _bucket(value: Any) -> Any:

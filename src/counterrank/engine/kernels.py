@@ -161,7 +161,7 @@ def code_rows(
 def tally_rows(
     start, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
     theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows,
-    group_sums, group_propensity, group_clicks, coded,
+    group_sums, group_propensity, group_clicks, coded, days, per_day,
 ):  # fmt: skip
     """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 
@@ -206,6 +206,10 @@ def tally_rows(
             continue
         if offsets[r + 1] - offsets[r] > size[LONGEST]:
             size[LONGEST] = offsets[r + 1] - offsets[r]
+        if len(days) > 0 and days[r] >= 0:
+            per_day[days[r], 0] += m
+            per_day[days[r], 1] += m * value
+            per_day[days[r], 2] += m * value * value
         if not possible or (groups_wanted == 1 and not is_in(group, wanted_keys, wanted_mask)):
             continue
         if by_propensity:
@@ -306,8 +310,8 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
 
 
 @njit(cache=True, nogil=True)
-def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, constant, out, spread):
-    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, and fill histograms.
+def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, constant, out, cross, spread):
+    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
     table[p, k] holds weight and offset of each estimator in turn; w̄ is the mean weight over the positions.
@@ -343,6 +347,8 @@ def sum_moments(first, last, coded, impressions, weighted, pair_query, table, sc
         for e in range(estimators):
             mean = weight[e] / length
             total[e] += term[e]
+            for other in range(e + 1):
+                cross[e, other] += m * total[e] * total[other]
             number[0], number[1], number[2] = total[e] + constant[e, q], term[e], mean
             for i in range(3):
                 bucket = np.int64(bits[i] >> np.uint64(SHIFT))

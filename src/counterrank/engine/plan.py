@@ -42,6 +42,7 @@ class Plan:
     patterns: bool = False  # also every distinct (query, ranking, clicks); they must fit in memory
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
+    days: bool = False  # also add up each day, where the log has days
     judged: str = "the target has"  # whose queries these are, for the error where the log has none of them
 
 
@@ -57,7 +58,6 @@ class Coefficients:
     offset: Sequence[NDArray[np.float64]]  # E times (P, K)
     scale: NDArray[np.float64]  # (E, K)
     constant: NDArray[np.float64]  # (E, Q)
-    spread: bool = False  # histograms are needed; an engine may give them anyway
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Moments:
     """What the second pass adds up."""
 
     sums: NDArray[np.float64]  # (Q, E, 4): Σr, Σr², Σw̄ and Σw̄² per query, w̄ being an impression's mean weight
-    spreads: list[Spreads] | None  # E
+    cross: NDArray[np.float64]  # (E, E): Σ r·r' of two estimators
+    spreads: list[Spreads]  # E
 
 
 class Pass(Protocol):

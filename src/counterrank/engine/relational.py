@@ -27,7 +27,9 @@ from counterrank.log.long_form import LongPart
 from counterrank.log.parts import told
 from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.read import IbisPart
+from counterrank.log.schema import WHEN, source
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
@@ -122,15 +124,15 @@ class RelationalPass:
         log = self.log
         columns = ["query", "items", self.plan.metric, "impressions"]
         columns += (["propensity"] if self.plan.by_propensity else []) + (["day"] if log.by_day else [])
-        columns = list(dict.fromkeys([*columns, *log.also]))
+        columns = list(dict.fromkeys([*columns, *([WHEN] if self.plan.days else []), *log.also]))
         long = isinstance(log.parts[0], LongPart)
         tables = []
         for part, found in zip(log.parts, log.found, strict=True):
-            chosen = {c: found[c] for c in columns if c in log.columns}
+            chosen = {c: found[source(c)] for c in columns if source(c) in log.columns}
             if isinstance(part, LongPart):
                 names = ["impression", "position", *({"items": "item", "clicks": "click"}.get(c, c) for c in chosen)]
                 tables += [
-                    self._typed(inner, {c: wanted[c] for c in names})
+                    self._typed(inner, {c: wanted[source(c)] for c in names})
                     for inner, wanted in zip(part.parts, part.wanted, strict=True)
                 ]
             else:
@@ -231,6 +233,7 @@ class RelationalPass:
             (float(least), float(largest)) if least is not None and largest is not None else None,
             self._looks(pairs) if plan.looks else None,
             self._patterns(pairs) if plan.patterns else None,
+            self._days(valued),
         )
 
     def _looks(self, pairs: Pairs) -> LookCounts:
@@ -251,6 +254,15 @@ class RelationalPass:
         clicks = numbers(found["clicks"].combine_chunks().flatten(), np.int32)
         coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
         return Patterns(queries, coded, numbers(found["impressions"], np.int64))
+
+    def _days(self, valued: ir.Table) -> DaySums | None:
+        if WHEN not in valued.columns:
+            return None
+        found = self.engine.fetch(x.per_day(valued, MOST_DAYS + 1))
+        if not 0 < len(found) <= MOST_DAYS:
+            return None
+        names = {WHEN: np.int64, "impressions": np.int64, "reward": np.float64, "reward2": np.float64}
+        return DaySums.gathered(*(numbers(found[name], kind) for name, kind in names.items()))
 
     def _all_rankings(self) -> bool:
         """Whether every ranking is fetched, and not only those that the target can show."""
@@ -292,29 +304,27 @@ class RelationalPass:
             table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
             table[f"offset{e}"] = coefficients.offset[e][rows, positions]
         weighed = x.weighed(self.rows, self.engine.upload(pa.table(table)), estimators)
-        if coefficients.spread:
-            weighed = self.engine.keep(weighed)  # it is read once for each estimator
+        weighed = self.engine.keep(weighed)  # it is read several times
         found = self.engine.fetch(x.moments(weighed, estimators))
         out = np.zeros((len(own.query_ids), len(estimators), 4))
+        cross = np.zeros((len(estimators), len(estimators)))
         codes = own.query_ids.codes(text(found["query"]))
         for e in estimators:
+            for other in range(e):
+                cross[e, other] = cross[other, e] = numbers(found[f"cross{e}_{other}"], np.float64).sum()
             for i, name in enumerate(("r", "r2", "w", "w2")):
                 out[codes, e, i] = numbers(found[f"{name}{e}"], np.float64)
-        if not coefficients.spread:
-            return Moments(out, None)
+            cross[e, e] = out[:, e, 1].sum()
         constants = {"query": own.query_ids.texts} | {
             f"constant{e}": coefficients.constant[e][pairs.query_ids.codes(own.query_ids.texts)] for e in estimators
         }
         known = self.engine.upload(pa.table(constants))
-        spreads = [self._spreads(x.spread(weighed, known, e)) for e in estimators]
+        found = self.engine.fetch(x.spread(weighed, known, estimators))
         self.engine.drop(weighed)
-        return Moments(out, spreads)
-
-    def _spreads(self, expression: ir.Table) -> Spreads:
-        found = self.engine.fetch(expression)
         of, bucket = numbers(found["of"], np.int64), numbers(found["bucket"], np.int64)
         n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
-        return Spreads(*(Histogram.filled(bucket[of == i], n[of == i], total[of == i]) for i in range(3)))
+        every = [Histogram.filled(bucket[of == i], n[of == i], total[of == i]) for i in range(3 * len(estimators))]
+        return Moments(out, cross, [Spreads(*every[3 * e : 3 * e + 3]) for e in estimators])
 
 
 def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:
@@ -329,4 +339,4 @@ def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:
 
 
 def _content(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding")}
+    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding", WHEN)}

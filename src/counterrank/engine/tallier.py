@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
 from counterrank.engine.coder import UNCUT, CodedRows, Coder, power_of_two
 from counterrank.engine.plan import Plan
 from counterrank.engine.spill import Spill, SpilledRankings
-from counterrank.engine.tables import GroupTable
+from counterrank.engine.tables import GroupTable, Vocabulary
 from counterrank.ids import Codes
 from counterrank.log.rows import Rows
+from counterrank.statistics.days import MOST_DAYS, NO_DAY, DaySums
 from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
@@ -28,6 +30,8 @@ class Tallier:
         self.origin: float | None = (
             None  # rewards are counted from here: the first one, so that sums of squares stay small
         )
+        self.days = Vocabulary(integer=True, native=True)
+        self.per_day = np.zeros((64, 3))  # impressions, Σ reward, Σ reward²
         self.extremes: tuple[float, float] | None = None  # the least and the largest reward of the queries asked for
         self.looks = np.zeros((0, 4), dtype=np.int64)
         self.last_at = np.zeros((0, 0), dtype=np.int64)
@@ -56,13 +60,14 @@ class Tallier:
         covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
         if plan.metric == "reward" and rows.reward is not None:
             self._span(rows.reward[(codes >= 0) & covered[codes]])
+        days = self._day_codes(rows)
         done = 0
         while True:
             done = kernels.tally_rows(
                 done, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
                 propensity, propensity.view(np.uint64), plan.by_propensity, theta, self.size, coder.pairs.item,
                 coder.pairs.tally, self.per_query, wanted, keys, groups.slots, groups.query, groups.rows, groups.sums,
-                groups.propensity, groups.clicks, coded,
+                groups.propensity, groups.clicks, coded, days, self.per_day,
             )  # fmt: skip
             if done >= len(rows):
                 break
@@ -71,6 +76,23 @@ class Tallier:
             tally_looks(codes, coded, rows.impressions, self.looks, self.last_at)
         kept = reward if plan.metric == "reward" else None
         return coder.by_query(codes, coded, rows.impressions if counted else None, kept)
+
+    def _day_codes(self, rows: Rows) -> Codes:
+        """The code of each row's day, -1 for none; empty where days are not counted."""
+        if rows.day is None or not self.plan.days or self.days.size > MOST_DAYS:
+            return np.zeros(0, dtype=np.int64)
+        codes = np.where(rows.day == NO_DAY, -1, self.days.encode(rows.day, pa.array(rows.day)))
+        if self.days.size > len(self.per_day):
+            self.per_day = np.pad(self.per_day, ((0, power_of_two(self.days.size) - len(self.per_day)), (0, 0)))
+        return codes
+
+    def day_sums(self) -> DaySums | None:
+        if not self.plan.days or not 0 < self.days.size <= MOST_DAYS:
+            return None
+        days = self.days.ids().texts.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        n, reward, reward2 = self.per_day[: self.days.size].T
+        met = n > 0
+        return DaySums.gathered(days[met], n[met].astype(np.int64), reward[met], reward2[met]) if met.any() else None
 
     def _span(self, rewards: NDArray[np.float64]) -> None:
         if len(rewards):

@@ -143,7 +143,7 @@ class Linear:
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
 
-    def finished(self, moments: NDArray[np.float64], spreads: Spreads | None, counts: Counts) -> Estimate:
+    def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
         r, r2, w, w2 = moments.T
         impressions = counts.impressions
@@ -160,7 +160,7 @@ class Linear:
             self.warnings,
             float(w.sum() / impressions.sum()),
             self.expected_weight,
-            spreads=(lambda: spreads) if spreads is not None else None,
+            spreads=lambda: spreads,
             width=self._width(counts) if self.bounded else None,
         )
 

@@ -14,6 +14,7 @@ from counterrank.engine import Coefficients, Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
 from counterrank.evaluate.best import doubt, recommended
+from counterrank.evaluate.joint import Joint
 from counterrank.evaluate.options import check_clip, check_confidence, check_model, check_range, choose_estimators
 from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.question import Question
@@ -90,7 +91,7 @@ def evaluate(
         names = [name for name in names if not ESTIMATORS[name].needs_pairs]
         notes.append(reason)
     evidence = replace(evidence, limits=limits)
-    estimates = _estimates(names, evidence, run, interval == "bootstrap")
+    estimates, _ = _estimates(names, evidence, run)
     counts = evidence.counts
     if best:
         said += doubt(estimates[names[0]].clipped)
@@ -113,17 +114,18 @@ def evaluate(
     )
 
 
-def _estimates(names: Sequence[str], evidence: Evidence, run: Pass, spread: bool) -> dict[str, Estimate]:
+def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> tuple[dict[str, Estimate], Joint]:
     """All estimates; those linear in clicks share one second pass over the rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
         drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
-    return finished(drafts, evidence, run, spread)
+    return finished(drafts, evidence, run)
 
 
 def finished(
-    drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass, spread: bool = False
-) -> dict[str, Estimate]:
-    """The same estimates, after the second pass over the rows where one is needed."""
+    drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass
+) -> tuple[dict[str, Estimate], Joint]:
+    """The same estimates, after the second pass over the rows where one is needed, and what two of them share."""
+    joint = Joint({})
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, Linear)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
     if linear:
@@ -134,13 +136,12 @@ def finished(
                 [draft.offset for _, draft in linear],
                 np.stack([draft.scale for _, draft in linear]),
                 np.stack([draft.constant for _, draft in linear]),
-                spread,
             )
         )
         for e, (name, draft) in enumerate(linear):
-            spreads = moments.spreads[e] if moments.spreads is not None else None
-            done[name] = draft.finished(moments.sums[:, e], spreads, evidence.counts)
-    return {name: done[name] for name in drafts}
+            done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts)
+        joint = Joint.of(dict(linear), moments, evidence.counts)
+    return {name: done[name] for name in drafts}, joint
 
 
 def row_of(

@@ -43,7 +43,7 @@ def compare_paired(question: Question, name: str, confidence: float, engine: str
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no interval
         alone = [estimator.estimate(side) for side in (target, baseline)]
         both = difference(estimator, (target, baseline), alone)
-        done = finished(dict(zip((*SIDES, "difference"), (*alone, both), strict=True)), target, run)
+        done, _ = finished(dict(zip((*SIDES, "difference"), (*alone, both), strict=True)), target, run)
     rows = {
         side: row_of(name, done[side], target.counts, None, confidence, None, warn(name, done[side], evidence))
         for side, evidence in zip(SIDES, (target, baseline), strict=True)

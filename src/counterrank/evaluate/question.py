@@ -109,6 +109,7 @@ class Question:
             by_propensity=self.by_propensity and bool(judged) and wanted != "none",
             all_items=self.top is not None and any(policy.ranks_all for policy in policies),
             whole_log=isinstance(self.examination, str) and self.examination == "em",
+            days="day" in self.log.columns,
             judged="the target has" if self.baseline is None else "target and baseline both have",
         )
 

@@ -19,6 +19,7 @@ from counterrank.log.parts import Part
 from counterrank.log.prefetch import prefetched
 from counterrank.log.problems import MESSAGES, Problem, Tally
 from counterrank.log.rows import Kinds, Rows, read_rows
+from counterrank.log.schema import source
 
 
 @dataclass
@@ -66,7 +67,9 @@ class Log:
     def rows(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Checked rows with these columns (`query` and `items` come always)."""
         kinds = self.kinds()
-        wanted = [c for c in ("query", "items", *columns, *self.also) if c in self.columns or c in ("query", "items")]
+        wanted = [
+            c for c in ("query", "items", *columns, *self.also) if source(c) in self.columns or c in ("query", "items")
+        ]
         wanted += ["day"] if self.by_day else []
         self.rejected = 0
         reject = _opened(self.bad_rows) if self.bad_rows else None
@@ -75,7 +78,7 @@ class Log:
             for part, found in zip(self.parts, self.found, strict=True):
                 before = 0
                 originals = Originals(part)
-                batches = part.batches({c: found[c] for c in dict.fromkeys(wanted)})
+                batches = part.batches({c: found[source(c)] for c in dict.fromkeys(wanted)})
                 decoded = ((b, *read_rows(b, kinds, part.name)) for b in batches if len(b))
                 for batch, rows, problem in prefetched(decoded):
                     if problem.any():

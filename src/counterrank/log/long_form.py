@@ -12,6 +12,7 @@ import pyarrow as pa
 from counterrank.errors import InputError
 from counterrank.log.parts import Part, Wanted, connect, identifier, streamed
 from counterrank.log.problems import Problem
+from counterrank.log.schema import source
 
 _LISTS = {"item": "items", "click": "clicks"}
 _PAGE = ("query", "reward", "day", "propensity", "impressions")
@@ -71,7 +72,7 @@ class LongPart:
     def _sorted(self, long: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
         selects = []
         for number, (part, names) in enumerate(zip(self.parts, self.wanted, strict=True)):
-            needed = {c: names[c] for c in (*long, "impression", "position")}
+            needed = {c: names[source(c)] for c in (*long, "impression", "position")}
             inner = part.relation(needed, connection)
             chosen = ", ".join(_as(c, part.types(needed)[c]) for c in needed)
             selects.append(f"SELECT {chosen}, row_number() OVER () AS row_, {number} AS part_ FROM ({inner})")  # noqa: S608

@@ -16,7 +16,9 @@ from counterrank.ids import is_text
 from counterrank.log.keys import Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import Problem
+from counterrank.log.schema import WHEN
 from counterrank.log.text import parse_lists
+from counterrank.statistics.days import NO_DAY
 
 _BAD_CLICK = 2
 
@@ -94,6 +96,8 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
     if "day" in column:
         day, missing_day = _days(column["day"], f"{name}: day")
         _mark(problem, missing_day, Problem.DAY)
+    elif WHEN in column:
+        day = _days_if_any(column[WHEN])
     rows = Rows(query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day)
     return rows, problem
 
@@ -202,6 +206,15 @@ def _days(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bo
         return np.where(bad, 0, whole).astype(np.int64), bad
     missing = _null(values)
     return values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), missing
+
+
+def _days_if_any(values: pa.Array) -> NDArray[np.int64]:
+    """The same, NO_DAY for what is no day."""
+    try:
+        day, missing = _days(values, WHEN)
+    except InputError:
+        return np.full(len(values), NO_DAY)
+    return np.where(missing, NO_DAY, day)
 
 
 def _parse_days(texts: pa.Array) -> pa.Array:

@@ -12,6 +12,7 @@ Form = Literal["list", "long"]
 LIST_COLUMNS = ("query", "items", "clicks", "reward", "day", "propensity", "impressions")
 LONG_COLUMNS = ("impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions")
 KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
+WHEN = "when_"  # the column `day` under another name: what is no day there is no problem, it only is not counted
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
@@ -32,6 +33,11 @@ def check_columns(mapping: Mapping[str, str]) -> dict[str, str]:
         if ours not in KNOWN_COLUMNS:
             raise unknown("column", ours, KNOWN_COLUMNS)
     return dict(mapping)
+
+
+def source(column: str) -> str:
+    """The column of ours that a column is read from."""
+    return "day" if column == WHEN else column
 
 
 def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tuple[Form, dict[str, str]]:

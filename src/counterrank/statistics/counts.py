@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes, Ids
+from counterrank.statistics.days import DaySums
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
@@ -39,6 +40,7 @@ class Counts:
     extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
     looks: LookCounts | None = None
     patterns: Patterns | None = None
+    days: DaySums | None = None  # where they were asked for
 
     @property
     def total(self) -> int:
@@ -87,6 +89,7 @@ class Counts:
             reward2=self.reward2 + 2 * step * self.reward + n * step**2,
             rankings=sum_chunks(self.rankings).shifted(step) if self.rankings is not None else None,
             pages=sum_chunks(self.pages).shifted(step) if self.pages is not None else None,
+            days=self.days.shifted(step) if self.days is not None else None,
         )
 
     def __add__(self, other: Counts) -> Counts:
@@ -138,6 +141,7 @@ class Counts:
             extremes=_spanned(self.extremes, other.extremes),
             looks=looks[0] + looks[1] if len(looks) == 2 else None,
             patterns=patterns[0] + patterns[1] if len(patterns) == 2 else None,
+            days=self.days + other.days if self.days is not None and other.days is not None else None,
         )
 
 
