@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import counterrank as cr
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
 from counterrank.interval.bootstrap import bootstrap
 from counterrank.statistics.histogram import Histogram
@@ -139,3 +140,14 @@ def test_histograms_add_and_know_their_largest() -> None:
     assert whole.largest(2) == pytest.approx(130.0)
     assert whole.largest(12) == pytest.approx(np.sort(np.abs(x))[-12:].sum(), rel=0.05)
     assert whole.counts @ whole.means**2 == pytest.approx((x**2).sum(), rel=0.01)
+
+
+def test_the_width_of_list_knows_weights_that_were_not_logged() -> None:
+    """The logging policy is known and shows `ba` once in 50; a log without it must not look narrow."""
+    logging = cr.policy.Table(["q", "q"], [["a", "b"], ["b", "a"]], [0.98, 0.02])
+    target = cr.policy.Table(["q", "q"], [["a", "b"], ["b", "a"]], [0.5, 0.5])
+    rows = {"query": ["q"] * 20, "items": [["a", "b"]] * 20, "clicks": [[1, 0], [0, 0]] * 10}
+    row = cr.evaluate(rows, target, logging=logging, estimators="list", interval="hoeffding")["list"]
+    assert row.upper - row.value == pytest.approx(2 * 25 * math.sqrt(math.log(40) / 40))
+    clipped = cr.evaluate(rows, target, logging=logging, estimators="list", interval="hoeffding", clip=5.0)["list"]
+    assert clipped.upper - clipped.value == pytest.approx(2 * 5 * math.sqrt(math.log(40) / 40))

@@ -9,7 +9,6 @@ import typer
 from rich.table import Table
 
 from counterrank.cli.common import AsJson, console, escape, print_table, say
-from counterrank.errors import InputError
 from counterrank.lab import REPRODUCTIONS, load
 
 
@@ -22,17 +21,17 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer clips, draws and runs, smaller simulations.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Reproduce a paper's tables and figures, beside its own numbers.
+    """Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals are right.
 
     Examples:
 
         counterrank reproduce li2018 --data DIR --out pictures
 
         counterrank reproduce swaminathan2017 --data DIR --quick --json
+
+        counterrank reproduce coverage --quick
     """
     run = load(paper)
-    if data is None:
-        raise InputError("the data folder is not given: add --data DIR, or set COUNTERRANK_DATA")
     result = run(data, out, quick)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -43,7 +42,7 @@ def reproduce(
     for table in result.tables:
         print_table(table.header, table.rows, table.title)
         console().print()
-    console().print("What the paper found, and whether it holds here", style="bold")
+    console().print(result.claims, style="bold")
     grid = Table.grid(padding=(0, 2))
     for finding in result.findings:
         paper_says = f" (paper: {finding.paper})" if finding.paper else ""

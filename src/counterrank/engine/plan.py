@@ -72,7 +72,8 @@ class Moments:
 class Pass(Protocol):
     """A log that was counted once and can be weighed in a second pass."""
 
-    counts: Counts
+    @property
+    def counts(self) -> Counts: ...
 
     def moments(self, coefficients: Coefficients) -> Moments: ...
 

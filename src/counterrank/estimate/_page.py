@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from counterrank.errors import InputError
 from counterrank.estimate import _known
@@ -52,14 +54,24 @@ class PageSums:
         return Spreads(influence, term, weight)
 
 
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # looking for them takes longer than a small estimate
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Many small matrices: threads of the linear algebra library's own would only wait for each other."""
+    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
 def weigh(evidence: Evidence) -> PageSums:
     """The sums of this evidence; `pi` and `wpi` share them."""
     found = evidence.memo.get("pi")
     if not isinstance(found, PageSums):
         if evidence.counts.pages is None:
             raise InputError("the rankings of the log were not counted")
-        # many small matrices: threads of the linear algebra library's own would only wait for each other
-        with threadpool_limits(1, "blas"):
+        with one_thread():
             found = evidence.memo["pi"] = _from_shares(evidence) if evidence.shares else _from_policy(evidence)
     return found
 
@@ -154,7 +166,7 @@ def weigh_difference(target: Evidence, baseline: Evidence) -> tuple[ListSums, fl
         return weigh_alike(target, 0.0), 0.0
     gap = target.shown_by_target - baseline.shown_by_target
     one_same = target.same or baseline.same
-    with threadpool_limits(1, "blas"):
+    with one_thread():
         if target.shares:
             gamma = LogGamma(counts, gap)
             sums = _regressed(target, gamma)

@@ -115,7 +115,7 @@ class ListSums:
     unsupported: float
     warnings: list[str]
     thin: Vector  # what few impressions a ranking hide of its variance, per query
-    largest: float = 1.0  # the largest weight
+    largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
 
     def spreads(self, evidence: Evidence, shift: float, value: float, gain: float = 1.0) -> Spreads:
         """How influences, weighted rewards and weights are spread: `gain` times w·(reward − shift), less value."""
@@ -199,6 +199,7 @@ def _weigh(evidence: Evidence) -> ListSums:
             f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
             "they count as 0"
         )
+    largest = max(largest, largest_possible(evidence))
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
     thin = total[11] + singles * variance
     return ListSums(
@@ -214,6 +215,16 @@ def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector
     raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
     over = raw > evidence.clip * (1 + ROUNDING)
     return h, pi, np.where(over, evidence.clip, raw), over
+
+
+def largest_possible(evidence: Evidence) -> float:
+    """The largest weight of a ranking, logged or not, where the logging policy is known and the target's are listed."""
+    listed = None if evidence.estimated or evidence.by_propensity else evidence.target.support()
+    if listed is None:
+        return 0.0
+    queries, rankings, h = listed
+    pi = evidence.logging.probability(queries, rankings)
+    return float(min(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0), evidence.clip))
 
 
 def _logging(evidence: Evidence, chunk: Rankings) -> Vector:

@@ -155,10 +155,8 @@ def row_of(
     elif second is None and estimate.second_moment is not None:
         said = [*said, "no interval: the weights are too large to compute with"]
     chosen = kind if kind is not None else usual(size)
-    stderr = lower = upper = None  # one impression, or no impression with weight, says nothing of its own error
-    if value is not None and second is not None and n > 1 and size is not None:
-        stderr = math.sqrt(max(second, 0.0) / n / (n - 1))
-        spread = Spread(value, stderr, n, size, _finite(estimate.width), page.deviation if page is not None else None)
+    spread, lower, upper = spread_of(estimate, n, page.deviation if page is not None else None), None, None
+    if spread is not None:
         if chosen == "bootstrap" and estimate.spreads is not None:
             spread = replace(spread, influence=estimate.spreads().influence)
         try:
@@ -168,7 +166,7 @@ def row_of(
     return Row(
         estimator=name,
         value=value,
-        stderr=stderr,
+        stderr=spread.stderr if spread is not None else None,
         lower=lower,
         upper=upper,
         confidence=confidence,
@@ -179,6 +177,15 @@ def row_of(
         warnings=said,
         page=page,
     )
+
+
+def spread_of(estimate: Estimate, impressions: int, deviation: float | None) -> Spread | None:
+    """What intervals are made from; one impression, or no impression with weight, says nothing of its own error."""
+    value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
+    if value is None or second is None or size is None or impressions < 2:
+        return None
+    stderr = math.sqrt(max(second, 0.0) / impressions / (impressions - 1))
+    return Spread(value, stderr, impressions, size, _finite(estimate.width), deviation)
 
 
 def _finite(number: float | None) -> float | None:

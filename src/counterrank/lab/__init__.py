@@ -1,4 +1,4 @@
-"""The papers' tables and figures, one file each, on the library's public API.
+"""The papers' tables and figures, and what our own intervals are worth: one file each, on the library's public API.
 
 A reproduction is a module here with `reproduce(data, out, quick) -> Reproduction`. It is imported when it is asked for.
 """
@@ -16,12 +16,14 @@ from counterrank.lab.result import Finding, Reproduction, Table
 REPRODUCTIONS = {
     "li2018": "counterrank.lab.li2018",
     "swaminathan2017": "counterrank.lab.swaminathan2017",
+    "coverage": "counterrank.lab.coverage",
 }
-Reproduce = Callable[[Path, Path | None, bool], Reproduction]
+SIMULATED = ("coverage",)  # these need no data
+Reproduce = Callable[[Path | None, Path | None, bool], Reproduction]
 
 
 def load(name: str) -> Reproduce:
-    """What reproduces this paper.
+    """What reproduces this paper, or measures this.
 
     >>> load("li2018").__module__
     'counterrank.lab.li2018'
@@ -33,8 +35,10 @@ def load(name: str) -> Reproduce:
     return found
 
 
-def need(data: Path, *names: str) -> list[Path]:
+def need(data: Path | None, *names: str) -> list[Path]:
     """These files or folders of the data folder; an error says what is missing."""
+    if data is None:
+        raise InputError("the data folder is not given: add --data DIR, or set COUNTERRANK_DATA")
     if not data.is_dir():
         raise InputError(f"{data} is not a folder: give the folder of the papers' data with --data or COUNTERRANK_DATA")
     paths = [data / name for name in names]

@@ -108,6 +108,27 @@ def size_curves(
     return _save(chart, out, name)
 
 
+def heat_map(records: list[dict[str, Any]], title: str, out: Path, name: str) -> list[str]:
+    """Coverage by interval and row, a panel each: white at 95 %, red below, blue above."""
+    alt: Any = import_module("altair")
+
+    panels, columns = (list(dict.fromkeys(str(r[key]) for r in records)) for key in ("panel", "interval"))
+    shades = {0.5: "#7a1c1c", 0.9: "#d9644a", 0.94: "#fbe3d6", 0.95: "#ffffff", 0.97: "#e3edf7", 1.0: "#7fa8d1"}
+    colour = alt.Scale(domain=list(shades), range=list(shades.values()), clamp=True)
+
+    def drawn(panel: str) -> Any:
+        mine = [r for r in records if r["panel"] == panel]
+        base = alt.Chart(alt.Data(values=mine), title=panel).encode(
+            x=alt.X("interval:N", sort=columns, title=None, axis=alt.Axis(labelAngle=-40)),
+            y=alt.Y("row:N", sort=list(dict.fromkeys(r["row"] for r in mine)), title=None),
+        )
+        squares = base.mark_rect().encode(color=alt.Color("coverage:Q", scale=colour, title="coverage"))
+        words = base.mark_text(fontSize=8, color="black").encode(text=alt.Text("coverage:Q", format=".1%"))
+        return alt.layer(squares, words).properties(width=260)
+
+    return _save(alt.concat(*map(drawn, panels), columns=4).properties(title=title), out, name)
+
+
 def _point(problem: str, label: str, estimator: str, rmse: float) -> dict[str, Any]:
     return {"problem": problem, "clip": label, "estimator": estimator, "rmse": rmse}
 

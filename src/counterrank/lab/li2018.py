@@ -48,7 +48,7 @@ class Experiment:
     result: Backtest
 
 
-def reproduce(data: Path, out: Path | None = None, quick: bool = False) -> Reproduction:
+def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -> Reproduction:
     """Figures 1 to 5 as numbers and, where `out` is given and Altair is installed, as pictures."""
     clara2, yandex, notes = _real(data)
     changing, still = _simulated(quick)
@@ -88,7 +88,7 @@ def reproduce(data: Path, out: Path | None = None, quick: bool = False) -> Repro
     )
 
 
-def _real(data: Path) -> tuple[Log, Log, list[str]]:
+def _real(data: Path | None) -> tuple[Log, Log, list[str]]:
     clara2, train, test = need(
         data, "clara2/search-log.tsv.gz", "yandex-sample/trainSample.gz", "yandex-sample/testSample.gz"
     )

@@ -37,6 +37,7 @@ class Reproduction:
     numbers: dict[str, Any]  # everything that the tables and pictures show, in full precision
     pictures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    claims: str = "What the paper found, and whether it holds here"  # over the findings
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

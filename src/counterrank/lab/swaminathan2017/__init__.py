@@ -38,7 +38,7 @@ ILL = 1e8  # a condition number to warn of
 HANGS = 0.25  # or a share of the variance that one query has
 
 
-def reproduce(data: Path, out: Path | None = None, quick: bool = False) -> Reproduction:
+def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -> Reproduction:
     """Figures and tables as numbers and, where `out` is given and Altair is installed, as pictures."""
     documents = read_documents(data)
     with _one_thread_each():

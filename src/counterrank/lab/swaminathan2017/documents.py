@@ -49,7 +49,7 @@ class Documents:
         return lasso.fit().predict(x)
 
 
-def read_documents(data: Path) -> Documents:
+def read_documents(data: Path | None) -> Documents:
     """The five parts of `mq2008`."""
     paths = need(data, *(f"mq2008/S{part + 1}.txt.gz" for part in range(PARTS)))
     tables = [read_letor([path]) for path in paths]

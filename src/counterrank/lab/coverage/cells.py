@@ -1,0 +1,93 @@
+"""A log given by its cells: counted and weighed at once, as an engine would from the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.engine.plan import Coefficients, Moments
+from counterrank.ids import Ids
+from counterrank.lab.coverage.worlds import World
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.rankings import Rankings
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A counted log (an engine's `Pass`): how often each (query, ranking, outcome) came; queries without are cut."""
+
+    world: World
+    numbers: NDArray[np.int64]  # (Q, R, O)
+    counts: Counts
+
+    @classmethod
+    def of(cls, world: World, numbers: NDArray[np.int64]) -> Cells:
+        came = np.flatnonzero(numbers.any(axis=(1, 2)))
+        kept = numbers[came]
+        return cls(world, kept, _counts(world, came, kept))
+
+    @classmethod
+    def drawn(cls, world: World, impressions: int, rng: np.random.Generator) -> Cells:
+        chances = world.chances
+        return cls.of(world, rng.multinomial(impressions, chances.ravel()).reshape(chances.shape))
+
+    def moments(self, coefficients: Coefficients) -> Moments:
+        world, pairs = self.world, self.counts.pairs
+        rows = pairs.starts[:-1, None, None] + world.rankings  # (Q, R, K)
+        at = np.arange(rows.shape[2])
+        number = self.numbers.astype(np.float64)
+        sums: list[NDArray[np.float64]] = []
+        spreads: list[Spreads] = []
+        for weight, offset, scale, constant in zip(
+            coefficients.weight, coefficients.offset, coefficients.scale, coefficients.constant, strict=True
+        ):
+            w = weight[rows, at]  # (Q, R, K)
+            term = (w * scale) @ world.clicks.T  # (Q, R, O)
+            r = term - offset[rows, at].sum(axis=2)[:, :, None]
+            mean = np.broadcast_to(w.mean(axis=2)[:, :, None], r.shape)
+            sums.append(np.stack([(number * x).sum(axis=(1, 2)) for x in (r, r**2, mean, mean**2)], axis=1))
+            if not coefficients.spread:
+                continue
+            influence = r + constant[:, None, None]
+            spreads.append(Spreads(*(Histogram.of(x.ravel(), number.ravel()) for x in (influence, term, mean))))
+        return Moments(np.stack(sums, axis=1), spreads or None)
+
+
+def _counts(world: World, came: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
+    size, items = len(came), int(world.rankings.max()) + 1
+    places = world.rankings.shape[1]
+    pairs = Pairs(
+        Ids(pa.array([f"q{q}" for q in came.tolist()])), Ids(pa.array([f"i{i}" for i in range(items)])),
+        np.arange(size + 1) * items, np.tile(np.arange(items), size), np.full(size, places), places,
+    )  # fmt: skip
+    at = np.zeros((len(world.rankings), items, places), dtype=np.int64)
+    for place in range(places):
+        at[np.arange(len(at)), world.rankings[:, place], place] = 1
+    of_ranking = numbers.sum(axis=2)  # (Q, R)
+    clicked = np.einsum("qrk,rik->qik", numbers @ world.clicks, at)
+    reward, reward2 = numbers @ world.reward, numbers @ world.reward**2  # (Q, R)
+    query, ranking = np.nonzero(of_ranking)
+    groups = Rankings(
+        query, pairs.starts[query][:, None] + world.rankings[ranking], of_ranking[query, ranking].astype(np.float64),
+        reward[query, ranking], reward2[query, ranking],
+    )  # fmt: skip
+    total = int(numbers.sum())
+    seen = world.reward[numbers.any(axis=(0, 1))]
+    return Counts(
+        pairs=pairs,
+        impressions=of_ranking.sum(axis=1),
+        reward=reward.sum(axis=1),
+        reward2=reward2.sum(axis=1),
+        shown=np.einsum("qr,rik->qik", of_ranking, at).reshape(-1, places),
+        clicked=clicked.reshape(-1, places),
+        rankings=groups,
+        log_impressions=total,
+        longest=places,
+        pages=groups,
+        extremes=(float(seen.min()), float(seen.max())) if world.metric == "reward" else None,
+    )
