@@ -40,7 +40,7 @@ def test_cells_are_counted_as_rows_would_be(name: str, logging: str) -> None:
     world = WORLDS[name]
     cells = Cells.drawn(world, 150, np.random.default_rng(0))
     setting = Setting(world, logging, ESTIMATORS)
-    evidence, found = setting.estimates(cells, spread=True)
+    evidence, found = setting.estimates(cells)
     given = world.policy(world.logging) if logging == "known" else "log"
     every = np.zeros(world.chances.shape, dtype=np.int64)
     every[[int(text[1:]) for text in cells.counts.pairs.query_ids.texts.to_pylist()]] = cells.numbers

@@ -43,6 +43,7 @@ class Cells:
         number = self.numbers.astype(np.float64)
         sums: list[NDArray[np.float64]] = []
         spreads: list[Spreads] = []
+        moved: list[NDArray[np.float64]] = []
         for weight, offset, scale, constant in zip(
             coefficients.weight, coefficients.offset, coefficients.scale, coefficients.constant, strict=True
         ):
@@ -50,12 +51,12 @@ class Cells:
             term = (w * scale) @ world.clicks.T  # (Q, R, O)
             r = term - offset[rows, at].sum(axis=2)[:, :, None]
             mean = np.broadcast_to(w.mean(axis=2)[:, :, None], r.shape)
+            moved.append(r.ravel())
             sums.append(np.stack([(number * x).sum(axis=(1, 2)) for x in (r, r**2, mean, mean**2)], axis=1))
-            if not coefficients.spread:
-                continue
             influence = r + constant[:, None, None]
             spreads.append(Spreads(*(Histogram.of(x.ravel(), number.ravel()) for x in (influence, term, mean))))
-        return Moments(np.stack(sums, axis=1), spreads or None)
+        influences = np.stack(moved)
+        return Moments(np.stack(sums, axis=1), (influences * number.ravel()) @ influences.T, spreads)
 
 
 def _counts(world: World, came: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:

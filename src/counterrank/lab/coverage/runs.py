@@ -61,14 +61,14 @@ class Setting:
         endless = Cells.of(world, np.rint(world.chances * ENDLESS).astype(np.int64))
         self.limit = {name: e.value for name, e in self.estimates(endless)[1].items()}
 
-    def estimates(self, run: Cells, spread: bool = False) -> tuple[Evidence, dict[str, Estimate]]:
+    def estimates(self, run: Cells) -> tuple[Evidence, dict[str, Estimate]]:
         evidence = self.question.evidence(run, marginals=True)
         if self.features is not None:
             table, featureless = self.features.on(evidence.counts.pairs)
             evidence = replace(evidence, features=table, featureless=featureless)
         with np.errstate(over="ignore", invalid="ignore"):
             drafts = {name: ESTIMATORS[name].estimate(evidence) for name in self.names}
-        return evidence, finished(drafts, evidence, run, spread)
+        return evidence, finished(drafts, evidence, run)[0]
 
     def aims_at_truth(self, name: str) -> bool:
         """Whether the estimator's limit is the truth."""
@@ -77,7 +77,7 @@ class Setting:
 
     def spreads(self, run: Cells, influence: bool = True) -> dict[str, tuple[Spread | None, float]]:
         """What intervals are made from, of one log, and what the log lacks; `influence`: for the bootstrap."""
-        evidence, estimates = self.estimates(run, spread=influence)
+        evidence, estimates = self.estimates(run)
         limits = (float(self.world.reward.min()), float(self.world.reward.max()))
         out = {}
         for name, estimate in estimates.items():
