@@ -14,6 +14,7 @@ from counterrank.errors import InputError, unknown
 from counterrank.lab.result import Finding, Reproduction, Table
 
 REPRODUCTIONS = {
+    "cief2024": "counterrank.lab.cief2024",
     "li2018": "counterrank.lab.li2018",
     "swaminathan2017": "counterrank.lab.swaminathan2017",
     "coverage": "counterrank.lab.coverage",

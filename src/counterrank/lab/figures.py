@@ -129,6 +129,31 @@ def heat_map(records: list[dict[str, Any]], title: str, out: Path, name: str) ->
     return _save(alt.concat(*map(drawn, panels), columns=4).properties(title=title), out, name)
 
 
+def error_bands(
+    records: list[dict[str, Any]], across: str, title: str, out: Path, name: str, *, log: bool = False
+) -> list[str]:
+    """Errors with bands of a standard error, a panel each. Records: `panel`, `method`, `x`, `error` and `stderr`."""
+    alt: Any = import_module("altair")
+
+    panels, shown = (list(dict.fromkeys(str(r[key]) for r in records)) for key in ("panel", "method"))
+    points = [r | {"low": r["error"] - r["stderr"], "high": r["error"] + r["stderr"]} for r in records]
+    x = alt.X("x:Q", title=across, scale=alt.Scale(type="log") if log else alt.Scale(zero=False))
+    colour = alt.Color("method:N", sort=shown, title=None, legend=alt.Legend(symbolOpacity=1))
+    base = alt.Chart().encode(x=x, color=colour)
+    band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title="error"), y2="high:Q")
+    line = base.mark_line().encode(
+        y=alt.Y("error:Q", title="error"), strokeDash=alt.StrokeDash("method:N", sort=shown, legend=None)
+    )
+    chart = (
+        alt.layer(band, line, data=alt.Data(values=points))
+        .properties(width=280, height=220)
+        .facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=3)
+        .resolve_scale(y="independent")
+        .properties(title=title)
+    )
+    return _save(chart, out, name)
+
+
 def _point(problem: str, label: str, estimator: str, rmse: float) -> dict[str, Any]:
     return {"problem": problem, "clip": label, "estimator": estimator, "rmse": rmse}
 
