@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from counterrank.click import ClickCounts, ClickModel
+from counterrank.click import (
+    Cascade,
+    ClickChain,
+    ClickCounts,
+    ClickModel,
+    DependentClick,
+    DynamicBayesian,
+    GlobalRate,
+    ItemRate,
+    PositionBased,
+    RankRate,
+    UserBrowsing,
+)
 from counterrank.ids import Ids
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
@@ -43,3 +55,20 @@ def sampled(model: ClickModel, pairs: Pairs, n: int, seed: int, ragged: bool = F
     rng = np.random.default_rng(seed)
     queries, rankings = random_rankings(pairs, n, rng, ragged)
     return ClickCounts.of(pairs, patterns_of(queries, rankings, model.sample(queries, rankings, rng)))
+
+
+PAIRS = make_pairs(queries=3, items=5, positions=4)
+A = np.random.default_rng(1).uniform(0.1, 0.7, len(PAIRS))
+CURVE = np.array([1.0, 0.6, 0.4, 0.3])
+BROWSING = np.array([[1, 0, 0, 0], [0.7, 0.9, 0, 0], [0.4, 0.6, 0.8, 0], [0.2, 0.4, 0.6, 0.9]])
+CROWD: dict[str, ClickModel] = {
+    "ctr": GlobalRate(0.3),
+    "rank-ctr": RankRate(CURVE / 2),
+    "item-ctr": ItemRate(A),
+    "cm": Cascade(A),
+    "dcm": DependentClick(A, [0.7, 0.6, 0.5, 0.0]),
+    "pbm": PositionBased(A, CURVE),
+    "ubm": UserBrowsing(A, BROWSING),
+    "dbn": DynamicBayesian(A, np.random.default_rng(2).uniform(0.1, 0.9, len(PAIRS)), 0.85),
+    "ccm": ClickChain(A, [0.85, 0.8, 0.3]),
+}

@@ -10,7 +10,6 @@ import typer
 from pages import OPTION, PAGES, ROOT, anchors, name_of, section, without_blocks
 
 from counterrank.cli import COMMANDS, app
-from counterrank.click import CLICK_MODELS
 from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
@@ -20,6 +19,7 @@ from counterrank.log.foreign import FORMATS
 from counterrank.log.problems import Problem
 from counterrank.policy import POLICIES
 from counterrank.regress import REGRESSIONS
+from counterrank.simulate.world import USERS
 
 GROUP = typer.main.get_command(app)
 ELSEWHERE = {"--version", "--help"}
@@ -77,7 +77,7 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/policies.md", POLICIES),
         ("docs/data.md", FORMATS),
         ("docs/architecture.md", ENGINES),
-        ("docs/commands/simulate.md", CLICK_MODELS),
+        ("docs/commands/simulate.md", USERS),
         ("docs/intervals.md", INTERVALS),
         ("docs/commands/reproduce.md", REPRODUCTIONS),
         ("docs/commands/evaluate.md", ESTIMATORS),

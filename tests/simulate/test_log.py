@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from counterrank.click import CLICK_MODELS
 from counterrank.errors import InputError
 from counterrank.simulate import make_world, simulate, write_log
+from counterrank.simulate.world import USERS
 
 SMALL = {"queries": 2, "items": 4, "k": 2}
 
@@ -40,7 +40,7 @@ def test_lists_come_as_often_as_the_policy_says(uniform_share: float) -> None:
     assert total == pytest.approx(1)
 
 
-@pytest.mark.parametrize("users", CLICK_MODELS)
+@pytest.mark.parametrize("users", USERS)
 def test_click_rates_follow_the_users(users: str) -> None:
     world = make_world(**SMALL, users=users, seed=5)
     log = simulate(world, 50_000, np.random.default_rng(2), days=3, drift=1.0)

@@ -7,12 +7,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from counterrank.click import CLICK_MODELS
 from counterrank.errors import InputError
 from counterrank.policy.base import Policy
 from counterrank.policy.table import Table
 from counterrank.policy.uniform import Uniform
 from counterrank.simulate import World, make_world, simulate, truth
+from counterrank.simulate.world import USERS
 
 WEIGHTS = np.array([1.0, 0.6, 0.3])
 
@@ -32,7 +32,7 @@ def table(world: World) -> Table:
     return Table(["q1", "q1", "q1", "q2", "q3", "q3"], lists, [0.2, 0.3, 0.5, 1, 0.9, 0.1])
 
 
-@pytest.mark.parametrize("users", CLICK_MODELS)
+@pytest.mark.parametrize("users", USERS)
 @pytest.mark.parametrize("kind", ["table", "better", "worse", "logging", "uniform"])
 @pytest.mark.parametrize("top", [None, 2])
 def test_truth_equals_enumeration(users: str, kind: str, top: int | None) -> None:
@@ -55,7 +55,7 @@ def test_truth_equals_enumeration(users: str, kind: str, top: int | None) -> Non
         assert abs(found.value - enumerated(world, policy, weights)) < 5 * found.stderr
 
 
-@pytest.mark.parametrize("users", CLICK_MODELS)
+@pytest.mark.parametrize("users", USERS)
 def test_truth_of_the_logging_policy_is_the_mean_of_the_log(users: str) -> None:
     world = make_world(queries=20, items=8, k=4, users=users, seed=1)
     log = simulate(world, 40_000, np.random.default_rng(5))
@@ -64,7 +64,7 @@ def test_truth_of_the_logging_policy_is_the_mean_of_the_log(users: str) -> None:
     assert abs(clicks.mean() - found.value) < 5 * np.hypot(clicks.std() / 200, found.stderr)
 
 
-@pytest.mark.parametrize("users", CLICK_MODELS)
+@pytest.mark.parametrize("users", USERS)
 def test_better_beats_logging_beats_worse(users: str) -> None:
     world = make_world(queries=30, items=10, k=3, users=users)
     values = [truth(world, p).value for p in (world.worse(), world.logging_policy(), world.better())]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from counterrank.click import CLICK_MODELS
 from counterrank.errors import InputError
 from counterrank.simulate import make_world
+from counterrank.simulate.world import USERS
 
 
-@pytest.mark.parametrize("users", CLICK_MODELS)
+@pytest.mark.parametrize("users", USERS)
 def test_same_seed_same_world(users: str) -> None:
     one, two, other = (make_world(queries=7, items=5, k=3, users=users, seed=s) for s in (4, 4, 5))
     np.testing.assert_array_equal(one.attraction, two.attraction)
     np.testing.assert_array_equal(one.scores, two.scores)
     assert (one.attraction != other.attraction).all()
-    assert type(one.users) is CLICK_MODELS[users]
+    assert type(one.users) is USERS[users]
 
 
 def test_shape_and_names() -> None:

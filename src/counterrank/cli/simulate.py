@@ -9,13 +9,12 @@ import numpy as np
 import typer
 
 from counterrank.cli.common import console, print_table
-from counterrank.click import CLICK_MODELS
 from counterrank.errors import InputError
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.files import check_suffix
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import Truth, truth
-from counterrank.simulate.world import World, make_world
+from counterrank.simulate.world import USERS, World, make_world
 
 
 def simulate(
@@ -24,7 +23,7 @@ def simulate(
     queries: int = typer.Option(100, help="Different queries."),
     items: int = typer.Option(20, help="Items per query."),
     k: int = typer.Option(10, help="Positions of a ranking."),
-    users: str = typer.Option("pbm", help=f"How users click: {', '.join(CLICK_MODELS)}."),
+    users: str = typer.Option("pbm", help=f"How users click: {', '.join(USERS)}."),
     days: int = typer.Option(7, help="Days, of equally many impressions."),
     drift: float = typer.Option(0.0, help="How much each day's logging scores differ (standard deviation)."),
     drift_share: float = typer.Option(1.0, help="Share of the queries that drift touches each day."),

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 from counterrank.click.base import ClickModel
+from counterrank.click.bayesian import DynamicBayesian, fit_bayesian, fit_simplified
 from counterrank.click.cascade import Cascade, fit_cascade
+from counterrank.click.click_chain import ClickChain, fit_click_chain
 from counterrank.click.counts import ClickCounts
 from counterrank.click.dependent import DependentClick, fit_dependent, fit_dependent_paper
 from counterrank.click.examination import ExaminationFit, fit_examination
 from counterrank.click.fit import Fit, Fitter, Looks, Options, Scope
 from counterrank.click.harvest import harvest_examination
 from counterrank.click.position_based import PositionBased, fit_position_based, fit_position_based_paper
+from counterrank.click.rates import (
+    GlobalRate,
+    ItemRate,
+    RankRate,
+    fit_global_rate,
+    fit_item_rate,
+    fit_rank_rate,
+)
+from counterrank.click.user_browsing import UserBrowsing, fit_user_browsing
 from counterrank.errors import unknown
 
 CLICK_MODELS: dict[str, type[ClickModel]] = {
+    "ctr": GlobalRate,
+    "rank-ctr": RankRate,
+    "item-ctr": ItemRate,
     "cm": Cascade,
     "dcm": DependentClick,
     "pbm": PositionBased,
+    "ubm": UserBrowsing,
+    "dbn": DynamicBayesian,
+    "ccm": ClickChain,
 }
 FITS: dict[str, Fitter] = {
+    "ctr": fit_global_rate,
+    "rank-ctr": fit_rank_rate,
+    "item-ctr": fit_item_rate,
     "cm": fit_cascade,
     "dcm": fit_dependent,
     "dcm-paper": fit_dependent_paper,
     "pbm": fit_position_based,
     "pbm-paper": fit_position_based_paper,
+    "ubm": fit_user_browsing,
+    "sdbn": fit_simplified,
+    "dbn": fit_bayesian,
+    "ccm": fit_click_chain,
 }
-CLOSED = ("cm", "dcm-paper", "pbm", "pbm-paper")  # fitted to counts alone: no patterns are needed
+CLOSED = ("ctr", "rank-ctr", "item-ctr", "cm", "dcm-paper", "pbm-paper", "sdbn")  # no iterations, no patterns
 
 
 def fit_clicks(
@@ -53,14 +77,20 @@ __all__ = [
     "CLOSED",
     "FITS",
     "Cascade",
+    "ClickChain",
     "ClickCounts",
     "ClickModel",
     "DependentClick",
+    "DynamicBayesian",
     "ExaminationFit",
     "Fit",
+    "GlobalRate",
+    "ItemRate",
     "Looks",
     "Options",
     "PositionBased",
+    "RankRate",
+    "UserBrowsing",
     "fit_clicks",
     "fit_examination",
     "harvest_examination",

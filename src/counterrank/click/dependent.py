@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 
 from counterrank.click.base import Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.chain import Chain
+from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import Climb, Fit, Looks, Options, effective, squeezed
+from counterrank.click.fit import Fit, Looks, Options, effective, squeezed
 from counterrank.click.walk import dependent_step
 from counterrank.ids import Codes
 
@@ -71,7 +72,7 @@ def fit_dependent(counts: ClickCounts, options: Options = Options()) -> Fit:
         attraction[:], go_on[:] = options.mean(clicks, looks), options.mean(went, could)
         return total
 
-    climb = Climb(step)
-    climb.run(options)
+    climb = Climb(step, [attraction, go_on])
+    climb.run(options.iterations, options.tolerance, options.strides)
     evidence = effective(clicks, looks, doubt, attraction)
     return Fit(DependentClick(attraction, squeezed(go_on)), evidence, tuple(climb.trace), climb.converged, climb.notes)

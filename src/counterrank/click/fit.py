@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -37,7 +36,8 @@ class Options:
     prior: tuple[float, float] = (1.0, 1.0)
     scope: Scope = "pooled"
     iterations: int = ITERATIONS
-    tolerance: float = 1e-9  # the relative rise of the objective not worth another iteration
+    tolerance: float = 1e-7  # the relative rise of the objective not worth another iteration
+    strides: bool = True  # iterations may take more than a step at a time
 
     def __post_init__(self) -> None:
         if not (len(self.prior) == 2 and np.isfinite(self.prior).all() and min(self.prior) >= 0):
@@ -88,29 +88,6 @@ class Fitter(Protocol):
     """Fits one model to counts."""
 
     def __call__(self, counts: ClickCounts, options: Options = ...) -> Fit: ...
-
-
-@dataclass
-class Climb:
-    """Expectation–maximisation: `step` improves the parameters in place and gives the objective before that."""
-
-    step: Callable[[], float]
-    trace: list[float] = field(default_factory=list)
-    converged: bool = False
-
-    def run(self, options: Options) -> None:
-        for _ in range(options.iterations):
-            now = self.step()
-            self.trace.append(now)
-            if len(self.trace) > 1 and now - self.trace[-2] <= options.tolerance * abs(now):
-                self.converged = True
-                break
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        if self.converged:
-            return ()
-        return (f"the likelihood was still rising after {len(self.trace)} iterations: allow more",)
 
 
 def squeezed(per_scope: Floats) -> Floats:

@@ -14,7 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from counterrank.click.base import Floats
-from counterrank.click.fit import Climb, Looks, Options, effective
+from counterrank.click.climb import Climb
+from counterrank.click.fit import Looks, Options, effective
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import sum_by
 
@@ -70,8 +71,8 @@ def climb(cells: Cells, pairs: int, examination: Floats, fixed: NDArray[np.bool_
         examination[~fixed] = options.mean(seen, at)[~fixed]
         return total
 
-    climbed = Climb(step)
-    climbed.run(options)
+    climbed = Climb(step, [attraction, examination])
+    climbed.run(options.iterations, options.tolerance, options.strides)
     return Glances(attraction, effective(clicks, looks, doubt, attraction), climbed)
 
 

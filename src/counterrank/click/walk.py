@@ -90,4 +90,86 @@ def dependent_step(of, coded, impressions, attraction, go_on, looks, doubt, went
                     went[q, k] += m * examined[k + 1]
                 elif length == positions:
                     could[q, k] += m
+                    total += m * np.log(1.0 - v[k])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def bayesian_step(coded, impressions, attraction, satisfaction, perseverance, looks, doubt, satisfied, told, went):
+    """Expected looks and their doubt, satisfactions of those that could be told; in `went`, goings-on and chances to go
+    on; the log-likelihood. The end of a page tells nothing on what would have come after it.
+    """
+    positions = coded.shape[1]
+    looks[:], doubt[:], satisfied[:], told[:], went[:] = 0.0, 0.0, 0.0, 0.0, 0.0
+    clicked = np.zeros(positions, dtype=np.int64)
+    a, u, v = np.empty(positions), np.full(positions, perseverance), np.empty(positions)
+    blank, examined = np.empty(positions + 1), np.empty(positions + 1)
+    total = 0.0
+    for r in range(len(coded)):
+        m = float(impressions[r])
+        length, last = read_row(coded[r], clicked)
+        for k in range(length):
+            p = coded[r, k] >> 1
+            a[k] = attraction[p]
+            v[k] = perseverance * (1.0 - satisfaction[p])
+        total += m * walk(length, last, clicked, a, u, v, blank, examined)
+        for k in range(length):
+            p, w = coded[r, k] >> 1, examined[k]
+            looks[p] += m * w
+            doubt[p] += m * w * (1.0 - w)
+            if k + 1 == length:
+                break
+            content = 0.0
+            if clicked[k]:
+                if k == last:
+                    content = satisfaction[p] / ((1.0 - v[k]) + v[k] * blank[k + 1])
+                told[p] += m
+                satisfied[p] += m * content
+            went[0] += m * examined[k + 1]
+            went[1] += m * (w - content)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def click_chain_step(coded, impressions, attraction, continuation, looks, doubt, good, told, went, could):
+    """Expected looks and their doubt; draws of τ₃ (`good`) of clicks that could be told; goings-on by τ₁, τ₂, τ₃."""
+    positions = coded.shape[1]
+    looks[:], doubt[:], good[:], told[:], went[:], could[:] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    clicked = np.zeros(positions, dtype=np.int64)
+    low, high = continuation[1], continuation[2]
+    a, u, v = np.empty(positions), np.full(positions, continuation[0]), np.empty(positions)
+    blank, examined = np.empty(positions + 1), np.empty(positions + 1)
+    total = 0.0
+    for r in range(len(coded)):
+        m = float(impressions[r])
+        length, last = read_row(coded[r], clicked)
+        for k in range(length):
+            a[k] = attraction[coded[r, k] >> 1]
+            v[k] = low * (1.0 - a[k]) + high * a[k]
+        total += m * walk(length, last, clicked, a, u, v, blank, examined)
+        for k in range(length):
+            p, w = coded[r, k] >> 1, examined[k]
+            looks[p] += m * w
+            doubt[p] += m * w * (1.0 - w)
+            if k + 1 == length:
+                break
+            if not clicked[k]:
+                could[0] += m * w
+                went[0] += m * examined[k + 1]
+                continue
+            # both chances of going on, and of what is seen after that, by which draw it was
+            if k < last:
+                on_high, on_low = a[k] * high / v[k], (1.0 - a[k]) * low / v[k]
+                drew = on_high
+            else:
+                rest = (1.0 - v[k]) + v[k] * blank[k + 1]
+                on_high = a[k] * high * blank[k + 1] / rest
+                on_low = (1.0 - a[k]) * low * blank[k + 1] / rest
+                drew = on_high + a[k] * (1.0 - high) / rest
+            told[p] += m
+            good[p] += m * drew
+            could[1] += m * (1.0 - drew)
+            went[1] += m * on_low
+            could[2] += m * drew
+            went[2] += m * on_high
     return total

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from counterrank.click import CLICK_MODELS, Cascade, ClickModel, DependentClick, PositionBased
+from counterrank.click import Cascade, ClickModel, DependentClick, PositionBased
 from counterrank.click.base import Floats
 from counterrank.errors import InputError, unknown
 from counterrank.ids import Ids
@@ -18,6 +18,8 @@ from counterrank.policy.mixture import Mixture
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
 from counterrank.statistics.pairs import Pairs
+
+USERS: dict[str, type[ClickModel]] = {"cm": Cascade, "dcm": DependentClick, "pbm": PositionBased}
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,8 @@ def _check(
     temperature: float,
     uniform_share: float,
 ) -> None:
-    if users not in CLICK_MODELS:
-        raise unknown("users' click model", users, CLICK_MODELS)
+    if users not in USERS:
+        raise unknown("users' click model", users, USERS)
     for what, number in {"queries": queries, "items": items, "k": k}.items():
         if number < 1:
             raise InputError(f"{what} is {number}: give 1 or more")

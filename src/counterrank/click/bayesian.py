@@ -1,0 +1,77 @@
+"""The dynamic Bayesian model (dbn), and its simplified form (sdbn): a click may satisfy, and then the page is left."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterrank.click.base import Floats, chances, shown_values
+from counterrank.click.chain import Chain
+from counterrank.click.climb import Climb
+from counterrank.click.counts import ClickCounts
+from counterrank.click.fit import Fit, Looks, Options, effective
+from counterrank.click.walk import bayesian_step
+from counterrank.ids import Codes
+
+
+class DynamicBayesian(Chain):
+    """Users read from the top; a click satisfies with the item's own chance s, and then they leave. Otherwise they go
+    on with one chance γ everywhere. With γ = 1 it is the simplified model.
+
+    >>> model = DynamicBayesian([0.5, 0.2], satisfaction=[0.4, 0.0], perseverance=0.5)
+    >>> model.click_probabilities(np.array([0]), np.array([[0, 1]])).round(3).tolist()
+    [[0.5, 0.08]]
+
+    Reference: Chapelle and Zhang, WWW 2009.
+    """
+
+    assumption = "A user reads from the top, leaves when a clicked item satisfies, and else goes on with one chance."
+
+    def __init__(self, attraction: ArrayLike, satisfaction: ArrayLike, perseverance: float = 1.0) -> None:
+        self.attraction = chances(attraction, "attraction")
+        self.satisfaction = chances(satisfaction, "satisfaction")
+        self.perseverance = float(chances([perseverance], "perseverance")[0])
+
+    def steps(self, queries: Codes, rankings: Codes) -> tuple[Floats, Floats, Floats]:
+        go_on = self.perseverance * (1.0 - shown_values(self.satisfaction, rankings))
+        return shown_values(self.attraction, rankings), np.full(1, self.perseverance), go_on
+
+
+def fit_simplified(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """Closed form with γ = 1: read down to the last click, everything where there is none; the last click satisfied."""
+    clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
+    satisfied = options.mean(counts.looks.last, clicks)
+    return Fit(DynamicBayesian(options.mean(clicks, looks), satisfied), Looks(clicks, looks))
+
+
+def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """Maximum likelihood by expectation–maximisation over what happened after the last click.
+
+    A click at the end of a page tells nothing on satisfaction.
+    """
+    patterns = counts.need_patterns("dbn")
+    start = fit_simplified(counts, options).model
+    assert isinstance(start, DynamicBayesian)  # noqa: S101
+    attraction, satisfaction = start.attraction.copy(), start.satisfaction.copy()
+    perseverance = np.full(1, 0.9)
+    clicks = counts.clicked.sum(axis=1).astype(np.float64)
+    looks, doubt, satisfied, told = (np.zeros(len(clicks)) for _ in range(4))
+    went = np.zeros(2)  # how often users went on, of how often they could have
+
+    def step() -> float:
+        total = float(
+            bayesian_step(
+                patterns.coded, patterns.impressions, attraction, satisfaction, perseverance[0],
+                looks, doubt, satisfied, told, went,
+            )
+        )  # fmt: skip
+        total += options.penalty(attraction, satisfaction, perseverance)
+        attraction[:], satisfaction[:] = options.mean(clicks, looks), options.mean(satisfied, told)
+        perseverance[:] = options.mean(went[:1], went[1:])
+        return total
+
+    climb = Climb(step, [attraction, satisfaction, perseverance])
+    climb.run(options.iterations, options.tolerance, options.strides)
+    model = DynamicBayesian(attraction, satisfaction, float(perseverance[0]))
+    evidence = effective(clicks, looks, doubt, attraction)
+    return Fit(model, evidence, tuple(climb.trace), climb.converged, climb.notes)

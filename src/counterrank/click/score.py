@@ -1,0 +1,86 @@
+"""How well a click model predicts clicks that it was not fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.click.base import ClickModel, Floats
+from counterrank.statistics.patterns import Patterns
+
+FLOOR = 1e-6  # a chance below it counts as this much: a model that rules out what happened has no finite score else
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one model on one set of impressions; per-pattern parts are kept, so that models can be compared in pairs."""
+
+    log_likelihood: float  # mean over impressions of Σ_k log P(click_k | clicks above) / positions shown
+    perplexity: float  # mean over positions
+    by_position: Floats  # (K,) 2 ** −mean log₂ P(click_k), whatever else was clicked; NaN where nothing was shown
+    impossible: int  # impressions with a click, or a missing one, to which the model gives no chance
+    logs: Floats  # (G,) of each pattern, per position shown
+    influence: Floats  # (G,) of each pattern on the perplexity
+    impressions: Floats  # (G,)
+
+    def better(self, other: Score) -> dict[str, tuple[float, float]]:
+        """How far `other` is behind: difference and its standard error, paired over impressions."""
+        return {
+            "log_likelihood": (
+                other.log_likelihood - self.log_likelihood, _error(other.logs - self.logs, self.impressions),
+            ),
+            "perplexity": (
+                other.perplexity - self.perplexity, _error(other.influence - self.influence, self.impressions),
+            ),
+        }  # fmt: skip
+
+
+def score(model: ClickModel, patterns: Patterns) -> Score:
+    """Log-likelihood and perplexity of a model on impressions.
+
+    Perplexity is 1 for a prophet and 2 for a coin; the log-likelihood is 0 for a prophet. Log-likelihood knows the
+    clicks above each position, perplexity does not. Chances below 1e-6 count as 1e-6.
+    """
+    n = patterns.impressions.astype(np.float64)
+    positions = patterns.coded.shape[1]
+    logs = np.zeros(len(patterns))
+    bits = np.zeros((len(patterns), positions))
+    impossible = 0
+    for start in range(0, len(patterns), CHUNK):
+        part = slice(start, start + CHUNK)
+        some = Patterns(patterns.queries[part], patterns.coded[part], patterns.impressions[part])
+        rankings, clicks = some.rankings, some.clicks
+        shown = rankings >= 0
+        given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)
+        impossible += int(some.impressions[(given <= 0).any(axis=1)].sum())
+        logs[part] = np.log(np.maximum(given, FLOOR)).sum(axis=1) / shown.sum(axis=1)
+        alone = _chance(model.click_probabilities(some.queries, rankings), clicks, shown)
+        bits[part] = -np.log2(np.maximum(alone, FLOOR))
+    at = _shown_at(patterns, n)
+    mean = np.divide(n @ bits, at, out=np.full(positions, np.nan), where=at > 0)
+    by_position = 2.0**mean
+    ok = at > 0
+    # what an impression adds to 2^mean, averaged over positions; a position that it does not reach it leaves alone
+    slope = np.where(ok, np.log(2) * by_position / np.where(ok, at, 1) * n.sum() / ok.sum(), 0.0)
+    influence = np.zeros(len(patterns))
+    for k in np.flatnonzero(ok):
+        influence += slope[k] * np.where(patterns.coded[:, k] >= 0, bits[:, k] - mean[k], 0.0)
+    return Score(float(n @ logs / n.sum()), float(by_position[ok].mean()), by_position, impossible, logs, influence, n)
+
+
+def _chance(probability: Floats, clicks: np.ndarray, shown: np.ndarray) -> Floats:
+    """The chance of what happened at each position, 1 beyond the end."""
+    return np.where(shown, np.where(clicks == 1, probability, 1.0 - probability), 1.0)
+
+
+def _shown_at(patterns: Patterns, n: Floats) -> Floats:
+    return np.asarray(n @ (patterns.coded >= 0))
+
+
+def _error(values: Floats, impressions: Floats) -> float:
+    """The standard error of the mean over impressions."""
+    total = impressions.sum()
+    mean = impressions @ values / total
+    return float(np.sqrt(impressions @ (values - mean) ** 2 / max(total - 1, 1) / total))
