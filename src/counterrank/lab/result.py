@@ -18,7 +18,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, and whether it holds on this data: `yes`, `no`, or `undecided`."""
+    """A claim of the paper, and whether it holds on this data: `yes`, `no`, `in part` or `undecided`."""
 
     claim: str
     where: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from counterrank.lab.cief2024.methods import DELTAS
@@ -14,34 +16,43 @@ MOST = 0.5  # "the majority of δ"
 
 
 def findings(results: Results) -> list[Finding]:
-    """In the order of the figures."""
+    """In the order of the figures; panels of one log and truth together, a model each."""
     out = []
-    for panel in results.panels:
-        where = panel.title
-        if panel.figure in ("1", "3", "4", "5", "7", "8", "9"):
-            out += [_beats_mle(panel, name, where) for name in BOUNDED]
-        if panel.figure in ("1", "7", "8", "9"):
-            out += [_beats_baselines(panel, where), _prior_helps(panel, where)]
-        if panel.figure == "2.2":
-            out.append(_mismatch(panel, where))
+    for panels in results.groups(("1", "3", "4", "5", "7", "8", "9")):
+        out += [_together(_beats_mle(panel, name) for panel in panels) for name in BOUNDED]
+        if panels[0].figure in ("1", "7", "8", "9"):
+            out.append(_together(map(_beats_baselines, panels)))
+            out.append(_together(map(_prior_helps, panels)))
+    out += [_mismatch(panel) for panel in results.of("2.2")]
     out += [_sizes(panel) for panel in results.of("2.1")]
     out += [_grids(panel) for panel in results.of("6")]
     return out
 
 
-def _beats_mle(panel: Panel, name: str, where: str) -> Finding:
+def _together(found: Iterable[tuple[Panel, Finding]]) -> Finding:
+    """One finding of several models: "in part" where it holds for some."""
+    both = list(found)
+    verdicts = {each.holds for _, each in both}
+    holds = verdicts.pop() if len(verdicts) == 1 else "in part" if "yes" in verdicts else "undecided"
+    first = both[0][1]
+    said = "; ".join(f"{panel.model}: {each.holds}, {each.measured}" for panel, each in both)
+    paper = "; ".join(f"{panel.model}: {each.paper}" for panel, each in both if each.paper)
+    return Finding(first.claim, both[0][0].where, holds, said, paper)
+
+
+def _beats_mle(panel: Panel, name: str) -> tuple[Panel, Finding]:
     gap, se = panel.sweep.less(name, "mle")
     below, above = gap < -SURE * se, gap > SURE * se
     holds = "yes" if below.mean() > MOST else "no" if above.mean() >= MOST else "undecided"
     at = int(gap.argmin())
     said = (
-        f"below at {below.sum()} of {len(gap)} δ, above at {above.sum()}; most at δ = {DELTAS[at]:g}: "
-        f"{gap[at]:+.4f} ± {se[at]:.4f} of MLE's {panel.sweep.mean('mle')[0]:.4f}"
+        f"below at {below.sum()} of {len(gap)} δ, above at {above.sum()}, most at {DELTAS[at]:g}: "
+        f"{gap[at]:+.4f} ± {se[at]:.4f} of {panel.sweep.mean('mle')[0]:.4f}"
     )
-    return Finding(f"{NAMES[name]} bounds beat MLE for the majority of δ", where, holds, said)
+    return panel, Finding(f"{NAMES[name]} bounds beat MLE for the majority of δ", "", holds, said)
 
 
-def _beats_baselines(panel: Panel, where: str) -> Finding:
+def _beats_baselines(panel: Panel) -> tuple[Panel, Finding]:
     """At δ = 0.5 for the bound, the baselines at their best clip."""
     found = panel.sweep
     there = [name for name in BASELINES if name in found.errors]
@@ -54,7 +65,7 @@ def _beats_baselines(panel: Panel, where: str) -> Finding:
     holds = "no" if "no" in verdicts else "undecided" if "undecided" in verdicts else "yes"
     paper = "on par with them" if panel.model == "pbm" else "outperforms all"
     claim = "Bayes at δ = 0.5 beats the linear baselines at their best clip"
-    return Finding(claim, where, holds, "; ".join(said), paper)
+    return panel, Finding(claim, "", holds, ", ".join(said), paper)
 
 
 def _against(found: Sweep, name: str, at: int, other: str) -> tuple[float, float]:
@@ -62,16 +73,16 @@ def _against(found: Sweep, name: str, at: int, other: str) -> tuple[float, float
     return float(gap[at]), float(se[at])
 
 
-def _prior_helps(panel: Panel, where: str) -> Finding:
+def _prior_helps(panel: Panel) -> tuple[Panel, Finding]:
     gap = panel.sweep.errors["empirical-bayes"] - panel.sweep.errors["bayes"]
     mean, se = gap.mean(axis=1), gap.std(axis=1, ddof=1) / np.sqrt(gap.shape[1])
     below, above = mean < -SURE * se, mean > SURE * se
     holds = "yes" if below.mean() > MOST else "no" if above.mean() >= MOST else "undecided"
     said = f"empirical Bayes lower at {below.sum()} of {len(mean)} δ, higher at {above.sum()}"
-    return Finding("a prior from the data is typically better than Beta(1, 1)", where, holds, said)
+    return panel, Finding("a prior from the data is typically better than Beta(1, 1)", "", holds, said)
 
 
-def _mismatch(panel: Panel, where: str) -> Finding:
+def _mismatch(panel: Panel) -> Finding:
     found = panel.sweep
     best = found.lowest("bayes")
     pbm_users = panel.model == "pbm"
@@ -82,7 +93,7 @@ def _mismatch(panel: Panel, where: str) -> Finding:
     holds = "yes" if all(verdicts) else "no" if not any(verdicts) else "undecided"
     said = "; ".join(f"Bayes less {NAMES[n]} {gap:+.4f} ± {se:.4f}" for n, (gap, se) in gaps.items())
     claim = "IPS beats dcm bounds where users are pbm" if pbm_users else "pbm bounds beat IPS where users are dcm"
-    return Finding(claim, where, holds, f"each at its best δ or clip: {said}")
+    return Finding(claim, panel.title, holds, f"each at its best δ or clip: {said}")
 
 
 def _sizes(panel: Panel) -> Finding:

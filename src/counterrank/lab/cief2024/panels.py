@@ -36,6 +36,12 @@ class Panel:
     sweep: Sweep
     x: tuple[float, ...] = ()  # what stands in the place of delta
 
+    @property
+    def where(self) -> str:
+        """Which figure, log and truth."""
+        kind = {"common": ", truth without rare items", "held out": ", held out"}.get(self.truth, "")
+        return f"figure {self.figure}, {self.log}, {self.sweep.queries} queries{kind}".replace("1 queries", "1 query")
+
 
 @dataclass(frozen=True)
 class Results:
@@ -44,6 +50,14 @@ class Results:
 
     def of(self, figure: str) -> list[Panel]:
         return [panel for panel in self.panels if panel.figure == figure]
+
+    def groups(self, figures: tuple[str, ...]) -> list[list[Panel]]:
+        """Panels of one figure, log and truth together: a model each."""
+        out: dict[tuple[str, str, str], list[Panel]] = {}
+        for figure in figures:
+            for panel in self.of(figure):
+                out.setdefault((figure, panel.log, panel.truth), []).append(panel)
+        return list(out.values())
 
 
 def experiments(data: Path | None, quick: bool) -> Results:

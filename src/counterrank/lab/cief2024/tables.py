@@ -18,22 +18,18 @@ SURE = 2.0  # standard errors
 def tables(results: Results) -> list[Table]:
     """Two for every set of panels with the same log and truth: lowest errors, and where bounds beat MLE."""
     out = []
-    for figure in ("1", "2.2", "3", "4", "5", "7", "8", "9"):
-        groups: dict[tuple[str, str], list[Panel]] = {}
-        for panel in results.of(figure):
-            groups.setdefault((panel.log, panel.truth), []).append(panel)
-        for panels in groups.values():
-            out += [_lowest(figure, panels), _beaten(figure, panels)]
+    for panels in results.groups(("1", "2.2", "3", "4", "5", "7", "8", "9")):
+        out += [_lowest(panels), _beaten(panels)]
     return [*out, *(_by_size(panel) for panel in results.of("2.1")), *(_by_grid(panel) for panel in results.of("6"))]
 
 
-def _lowest(figure: str, panels: Sequence[Panel]) -> Table:
+def _lowest(panels: Sequence[Panel]) -> Table:
     names = [name for name in NAMES if name in panels[0].sweep.errors]
     rows = [[NAMES[name], *(_cell(panel.sweep, name) for panel in panels)] for name in names]
     rows.append(["logged lists", *(f"{panel.sweep.logged:.4f}" for panel in panels)])
     rows.append(["random lists", *(f"{panel.sweep.random:.4f}" for panel in panels)])
     rows.append(["value of the best", *(f"{panel.sweep.best:.4f}" for panel in panels)])
-    return Table(f"{_title(figure, panels)}:\nlowest error ± se, at δ or M", ["method", *_heads(panels)], rows)
+    return Table(f"{panels[0].where}:\nlowest error ± se, at δ or M", ["method", *_heads(panels)], rows)
 
 
 def _cell(found: Sweep, name: str) -> str:
@@ -46,7 +42,7 @@ def _cell(found: Sweep, name: str) -> str:
     return text
 
 
-def _beaten(figure: str, panels: Sequence[Panel]) -> Table:
+def _beaten(panels: Sequence[Panel]) -> Table:
     names = [name for name in BOUNDED if name in panels[0].sweep.errors]
     rows = []
     for name in names:
@@ -55,7 +51,7 @@ def _beaten(figure: str, panels: Sequence[Panel]) -> Table:
             gap, se = panel.sweep.less(name, "mle")
             cells.append(f"{_ranges(gap < -SURE * se)}; above: {_ranges(gap > SURE * se)}")
         rows.append([NAMES[name], *cells])
-    title = f"{_title(figure, panels)}:\nδ at which the error is below MLE's by more than two standard errors"
+    title = f"{panels[0].where}:\nδ at which the error is below MLE's by more than two standard errors"
     return Table(title, ["bound", *_heads(panels)], rows)
 
 
@@ -70,12 +66,6 @@ def _ranges(holds: Any) -> str:
             out.append(first if start == i - 1 else f"{first}–{last}")
             start = None
     return ", ".join(out) or "none"
-
-
-def _title(figure: str, panels: Sequence[Panel]) -> str:
-    first = panels[0]
-    kind = {"common": ", truth without rare items", "paper": "", "labels": "", "held out": ", held out"}[first.truth]
-    return f"figure {figure}, {first.log}, {first.sweep.queries} queries{kind}"
 
 
 def _heads(panels: Sequence[Panel]) -> list[str]:
