@@ -1,0 +1,55 @@
+"""What a backtest on the log's own days says, for a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterrank.errors import InputError
+from counterrank.evaluate.pages.asked import Asked
+from counterrank.evaluate.pages.pictures import plot_backtest
+from counterrank.report import Child, element, paragraph, sentence
+
+if TYPE_CHECKING:
+    from counterrank.evaluate.result import Evaluation
+
+MOST = 5_000_000  # impressions that a page has tested in passing
+REPLICATES = 200
+
+
+def backtested(result: Evaluation, asked: Asked, lead: str | None) -> Child:
+    """The errors as a picture and in words, or how to get them."""
+    question = asked.question
+    if question.metric != "clicks":
+        return paragraph("A backtest predicts clicks, and this is a reward of whole pages.")
+    if "day" not in question.log.columns:
+        return paragraph(
+            "The log has no days. With a column day, counterrank backtest predicts each day from the others and says "
+            "which estimator was right."
+        )
+    if result.impressions > MOST:
+        return paragraph("The log is long: run ", element("code", "counterrank backtest"), " on it, or on a part.")
+    from counterrank.evaluate.backtest import CLIPS, TESTED, backtest
+
+    names = [row.estimator for row in result.rows if row.estimator in TESTED]
+    try:
+        found = backtest(
+            question.log, estimators=names or None, clips=sorted({*CLIPS, question.clip}), top=question.top,
+            weights=question.weights, examination=question.examination, replicates=REPLICATES, engine=asked.engine,
+        )  # fmt: skip
+    except InputError as reason:
+        return paragraph("No backtest: ", sentence(str(reason)))
+    [problem] = found.problems
+    picture = plot_backtest(found, problem, question.clip, lead)
+    advice = found.advice().removeprefix(f"{problem}: ")
+    return [
+        paragraph(
+            f"Each day of each query was predicted from its other days: {found.query_days:,} query-days of "
+            f"{found.queries:,} queries and {found.days:,} days. The dashed line is the noise of the days themselves, "
+            "which no estimator can undercut by much."
+        ),
+        picture.figure(advice[0].upper() + advice[1:] + "."),
+        paragraph(
+            "Days of one log are more alike than a new policy is to the old one: take this as the better case.",
+            class_="quiet",
+        ),
+    ]

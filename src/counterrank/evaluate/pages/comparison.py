@@ -1,0 +1,167 @@
+"""The page of a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from counterrank.estimate import ESTIMATORS
+from counterrank.evaluate.comparison import Bound, Comparison
+from counterrank.evaluate.pages.changes import Change, Gains, changes, gains_of
+from counterrank.evaluate.pages.pictures import plot_comparison, plot_separate
+from counterrank.evaluate.pages.shared import again, both_ways, findings, footer, left_out, tally, tiles, trust
+from counterrank.log.foreign import counted
+from counterrank.report import (
+    Cell,
+    Child,
+    Column,
+    Markup,
+    Section,
+    element,
+    figure_of,
+    ident,
+    page,
+    paragraph,
+    percent,
+    sentence,
+    table,
+)
+
+if TYPE_CHECKING:
+    from counterrank.evaluate.pages.asked import Asked
+
+TITLES = {"target": "The target wins", "baseline": "The baseline wins", "undecided": "Not decided yet"}
+WAYS = {"target": "good", "baseline": "bad", "undecided": None}
+
+
+class ComparisonPage:
+    """All that the page needs, found once; `render` may be asked for a smaller one."""
+
+    def __init__(self, result: Comparison, asked: Asked, command: str | None) -> None:
+        self.result, self.asked, self.command = result, asked, command
+        per_query = result.per_query
+        gain = per_query["difference"].to_numpy(zero_copy_only=False).astype(np.float64)
+        self.gains: Gains = gains_of(per_query["query"], per_query["impressions"], gain)
+        rows = np.concatenate([self.gains.largest(1), self.gains.largest(-1)])
+        self.changes: dict[str, Change] = changes(asked, [self.gains.queries[q] for q in rows])
+
+    def render(self, rows: int, longest: int) -> str:
+        result = self.result
+        sections = [
+            Section("difference", "By how much", self._difference()),
+            findings(result.diagnosis, [*result.warnings, *result.notes]),
+            Section("queries", "Queries that gain and lose", self._queries(rows, longest)),
+            Section("assumptions", "What this assumes", self._assumptions()),
+            again(self.asked, self.command, result.impressions, result.confidence),
+        ]
+        return page(f"{TITLES[result.verdict]} – counterrank", self._header(), sections, footer())
+
+    def ship(self) -> str:
+        """Ship or not, in a sentence."""
+        result = self.result
+        level = result.diagnosis.verdict if result.diagnosis is not None else None
+        if result.verdict == "target":
+            if level == "do not trust":
+                return "Do not ship on this evidence: the bound says yes, but the log cannot be trusted to tell."
+            if level == "caution":
+                return "Ship with care: the bound says yes; look at the doubts below first."
+            return "Ship it."
+        if result.verdict == "baseline":
+            return "Do not ship it."
+        if result.difference is None or result.impressions_needed is None:
+            return "Do not ship on this evidence: the log shows no difference."
+        more = counted(result.impressions_needed, "more impression", "more impressions")
+        return f"Do not ship yet: at this rate about {more} would decide."
+
+    def _header(self) -> Child:
+        result = self.result
+        base = result.separate["baseline"].value
+        relative = percent(result.difference / base, sign=True) if result.difference is not None and base else ""
+        needed = result.impressions_needed
+        between = f"{figure_of(result.lower, 3, sign=True)} … {figure_of(result.upper, 3, sign=True)}"
+        boxes = [
+            ("Difference", figure_of(result.difference, 3, sign=True), self.asked.unit),
+            ("Relative", relative or "–", "to the baseline"),
+            (
+                f"{100 * result.confidence:.6g} % bound",
+                between if result.lower is not None else "–",
+                "on the difference",
+            ),
+            ("Still needed", f"{needed:,}" if needed is not None else "–", "impressions until it is decided"),
+        ]
+        return [
+            paragraph(
+                "Comparison · ", sentence(self.asked.question.log.name, 200), " · ", result.summary(), class_="kicker"
+            ),
+            element("h1", TITLES[result.verdict]),
+            paragraph(element("strong", self.ship()), " ", result.answer(), class_="lead"),
+            trust(result.diagnosis),
+            tiles(boxes),
+        ]
+
+    def _difference(self) -> Child:
+        result = self.result
+        columns = [Column("policy", False), Column("value"), Column("lower"), Column("upper"), Column("unsupported")]
+        both = {**result.separate, "difference": Bound(result.difference, result.lower, result.upper)}
+        rows = [
+            [
+                Cell(name),
+                *(Cell(figure_of(x), x) for x in (bound.value, bound.lower, bound.upper)),
+                Cell(percent(result.unsupported[name]) if name in result.unsupported else ""),
+            ]
+            for name, bound in both.items()
+        ]
+        return [
+            plot_comparison(result).figure(
+                "The bound is on the difference itself. Where it leaves 0 out, the comparison is decided."
+            ),
+            plot_separate(result).figure(
+                "For contrast: each policy with a bound of its own, which decides much later."
+            ),
+            table("Both policies and their difference", columns, rows),
+        ]
+
+    def _queries(self, rows: int, longest: int) -> Child:
+        gains, result = self.gains, self.result
+        names = ("baseline" if not self.asked.question.baseline_same else "most logged", "target")
+        said = result.by_query.words() if result.by_query is not None else ""
+        parts: list[Child] = [tally(gains, (said[:1].upper() + said[1:] + ".") if said else "")]
+        parts += both_ways(gains, self.changes, names, longest)
+        return [*parts, element("h3", "Query by query"), self._table(rows, longest)]
+
+    def _table(self, rows: int, longest: int) -> Markup:
+        gains, per_query = self.gains, self.result.per_query
+        chosen = gains.shown(rows // 4)
+        extra = {
+            name: per_query[name].to_pylist()
+            for name in ("lower", "upper", "verdict")
+            if name in per_query.column_names
+        }
+        body = []
+        for q in chosen.tolist():
+            row = [
+                Cell(ident(gains.queries[q], longest)),
+                Cell(f"{gains.impressions[q]:,}", float(gains.impressions[q])),
+                Cell(figure_of(float(gains.gain[q]), 3, sign=True), float(gains.gain[q])),
+            ]
+            if extra:
+                low, high, verdict = (extra[name][q] for name in ("lower", "upper", "verdict"))
+                row += [
+                    Cell(figure_of(low, 3), low),
+                    Cell(figure_of(high, 3), high),
+                    Cell(verdict, class_=WAYS[verdict]),
+                ]
+            body.append(row)
+        columns = [Column("query", False), Column("impressions"), Column("difference")]
+        columns += [Column("lower"), Column("upper"), Column("wins", False)] if extra else []
+        more = left_out(len(gains.queries) - len(chosen))
+        return element("div", table("Difference of each query", columns, body, tools=True), more)
+
+    def _assumptions(self) -> Child:
+        name = self.result.estimator
+        if name in ESTIMATORS:
+            words = f"{name} assumes: {ESTIMATORS[name].assumption}."
+        else:
+            words = "A click is the examination of the position times the attraction of the item (genspec2021)."
+        return paragraph(words, f" Kind of bound: {self.result.interval}.")

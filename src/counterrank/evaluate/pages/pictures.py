@@ -1,0 +1,115 @@
+"""Results as charts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from counterrank.report import Picture, Reference, Series, Whisker, histogram, lines, whiskers
+
+if TYPE_CHECKING:
+    from counterrank.evaluate.backtest_result import Backtest
+    from counterrank.evaluate.comparison import Comparison
+    from counterrank.evaluate.result import Evaluation
+
+FEW, LOST = 100, 0.05  # an estimate with less evidence, or with more of the target unsupported, speaks for nobody
+
+
+def lead_of(result: Evaluation) -> str | None:
+    """The estimator that speaks for an evaluation: the one the verdict is about, else the first with evidence."""
+    named = result.diagnosis.estimator if result.diagnosis is not None else None
+    known = [row for row in result.rows if row.value is not None]
+    if named in [row.estimator for row in known]:
+        return named
+    firm = [
+        r for r in known if r.estimator != "rctr" and (r.effective_sample_size or 0) >= FEW and r.unsupported < LOST
+    ]
+    return (firm or known)[0].estimator if known else None
+
+
+def plot_evaluation(result: Evaluation) -> Picture:
+    """Every estimate with its interval, beside the log's own mean."""
+    lead = lead_of(result)
+    rows = [
+        Whisker(row.estimator, row.value, row.lower, row.upper, row.estimator == lead)
+        for row in result.rows
+        if row.estimator != "rctr" or result.asked is None
+    ]
+    level = f"{100 * result.rows[0].confidence:.6g} %" if result.rows else ""
+    mean = Reference("the log itself", result.asked.mean) if result.asked is not None else None
+    unit = result.asked.unit if result.asked is not None else result.metric
+    return whiskers(f"Value of the target by estimator, with {level} intervals", rows, mean, unit)
+
+
+def plot_comparison(result: Comparison) -> Picture:
+    """The difference and its bound, beside 0."""
+    rows = [Whisker("difference", result.difference, result.lower, result.upper, lead=True)]
+    title = f"Target less baseline, with its {100 * result.confidence:.6g} % bound"
+    unit = result.asked.unit if result.asked is not None else result.metric
+    return whiskers(title, rows, Reference("no difference", 0.0), unit)
+
+
+def plot_separate(result: Comparison) -> Picture:
+    """Each policy with a bound of its own."""
+    rows = [Whisker(name, bound.value, bound.lower, bound.upper) for name, bound in result.separate.items()]
+    unit = result.asked.unit if result.asked is not None else result.metric
+    return whiskers("Each policy by itself, with a bound of its own", rows, None, unit)
+
+
+def plot_weights(result: Evaluation) -> list[tuple[str, Picture]]:
+    """How an estimator's weights are spread, all on the same axes."""
+    tails = {name: tail for name, tail in (result.tails or {}).items() if tail.counts}
+    if not tails:
+        return []
+    edges = [e for tail in tails.values() for e in tail.edges if e > 0 and math.isfinite(e)]
+    low, high = min([*edges, 0.5]), max([*edges, 2.0])
+    most = max(max([*tail.counts, tail.zero]) for tail in tails.values())
+    return [
+        (name, histogram(f"Weights of {name}", tail.edges, tail.counts, tail.zero, (low, high), most))
+        for name, tail in tails.items()
+    ]
+
+
+def plot_days(result: Evaluation) -> Picture | None:
+    """What the log itself got, day by day."""
+    if result.days is None or result.days.num_rows < 2:
+        return None
+    days, _, mean, stderr = (column.to_pylist() for column in result.days.columns[:4])
+    half = [1.96 * s if s is not None else None for s in stderr]
+    return lines(
+        "The log's own mean, day by day",
+        [str(d) for d in days],
+        [Series("mean ± 95 %", mean, half)],
+        "day",
+        joined=False,
+    )
+
+
+def plot_curve(result: Evaluation) -> Picture | None:
+    """How clicks and looks fall with the position, both relative to the first."""
+    if result.curve is None or result.curve.num_rows < 2:
+        return None
+    positions, _, rate, looks = (column.to_pylist() for column in result.curve.columns[:4])
+    series = [Series("click rate", _relative(rate))]
+    if any(look is not None for look in looks):
+        series.append(Series("examination", _relative(looks)))
+    return lines("By position, relative to position 1", [str(p) for p in positions], series, "position", zero=True)
+
+
+def _relative(values: list[float | None]) -> list[float | None]:
+    first = values[0]
+    return [v / first if v is not None and first else None for v in values]
+
+
+def plot_backtest(result: Backtest, problem: str, clip: float, lead: str | None) -> Picture:
+    """Errors on the log's own days beside the noise floor."""
+    limit = None if np.isinf(clip) else clip
+    rows = [
+        Whisker(row.estimator, row.rmse, row.lower, row.upper, row.estimator == lead)
+        for row in result.rows
+        if row.problem == problem and (row.clip == limit or row.estimator == "rctr")
+    ]
+    floor = Reference("noise floor", result.noise_floor[problem])
+    return whiskers("Error on the log's own days", rows, floor, "root mean squared error of a query's day", zero=True)

@@ -1,0 +1,199 @@
+"""What the pages of an evaluation and of a comparison have in common."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from counterrank.evaluate.diagnosis import Diagnosis, Level
+from counterrank.evaluate.pages.asked import Asked
+from counterrank.evaluate.pages.changes import Change, Gains, Shown
+from counterrank.log.foreign import counted
+from counterrank.report import (
+    Child,
+    Markup,
+    Section,
+    bullets,
+    element,
+    facts,
+    figure_of,
+    ident,
+    paragraph,
+    percent,
+    sentence,
+)
+
+COLOURS: dict[Level, str] = {"trust": "good", "caution": "warn", "do not trust": "bad"}
+SIGNS: dict[Level, str] = {"trust": "✓", "caution": "!", "do not trust": "✕"}
+PLACES = 10  # positions of a ranking that are shown
+PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "scikit-learn")
+
+
+def badge(level: Level, words: str | None = None) -> Markup:
+    """Trust in a colour, a sign and words."""
+    return element(
+        "span", element("span", SIGNS[level], aria_hidden="true"), " ", words or level.capitalize(),
+        class_=f"badge {COLOURS[level]}",
+    )  # fmt: skip
+
+
+def trust(diagnosis: Diagnosis | None) -> Child:
+    if diagnosis is None:
+        return None
+    of = f" {diagnosis.estimator}" if diagnosis.estimator is not None else ""
+    return element(
+        "p", badge(diagnosis.verdict, diagnosis.verdict.capitalize() + of), element("span", sentence(diagnosis.reason)),
+        class_="verdict",
+    )  # fmt: skip
+
+
+def tiles(rows: Sequence[tuple[str, str, str]]) -> Markup:
+    """A few numbers, large: what, how much, and what to know of it."""
+    made = [
+        element("li", element("span", what), element("b", much), element("span", more)) for what, much, more in rows
+    ]
+    return element("ul", made, class_="tiles")
+
+
+def findings(diagnosis: Diagnosis | None, said: Sequence[str]) -> Section:
+    """All that speaks for and against the answer, worst first."""
+    body: list[Child] = []
+    if diagnosis is not None and diagnosis.findings:
+        body.append(
+            element(
+                "ul",
+                [
+                    element(
+                        "li",
+                        element("span", SIGNS[f.level], " ", f.level.capitalize(), class_=f"level {COLOURS[f.level]}"),
+                        element("span", f"{', '.join(f.estimators)}: " if f.estimators else "", sentence(f.words)),
+                    )
+                    for f in diagnosis.findings
+                ],
+                class_="findings",
+            )
+        )
+    if said:
+        body += [element("h3", "Also said"), bullets([sentence(text) for text in said])]
+    return Section("findings", "What speaks for and against it", body or paragraph("Nothing was found to say."))
+
+
+def tally(gains: Gains, what: str) -> Markup:
+    up, down, still = gains.tally()
+    total = counted(len(gains.queries), "query", "queries")
+    return paragraph(
+        f"Of {total}, {up:,} gain, {down:,} lose, and {still:,} stay as they are or cannot be told. {what}"
+    )
+
+
+def cards(gains: Gains, rows: Sequence[int], made: dict[str, Change], names: tuple[str, str], longest: int) -> Markup:
+    """Queries with their old and new ranking side by side; the first ones are open."""
+    shown = []
+    for i, q in enumerate(rows):
+        query = gains.queries[q]
+        change = made.get(query)
+        count = counted(int(gains.impressions[q]), "impression")
+        head = element(
+            "summary",
+            element("span", ident(query, longest), " ", element("small", count)),
+            element("b", figure_of(float(gains.gain[q]), 3, sign=True)),
+        )
+        shown.append(element("details", head, _pair(change, names, longest), class_="card", open=i < 2))
+    return element("div", shown, class_="cards")
+
+
+def _pair(change: Change | None, names: tuple[str, str], longest: int) -> Markup:
+    if change is None or not change.old.items or not change.new.items:
+        return paragraph("No single ranking stands for this policy.", class_="quiet")
+    places = {item: place for place, item in enumerate(change.old.items, 1)}
+    kept = set(change.new.items)
+    old = [_item(item, "" if item in kept else "gone", "", longest) for item in change.old.items[:PLACES]]
+    new = []
+    for place, item in enumerate(change.new.items[:PLACES], 1):
+        before = places.get(item)
+        way = "new" if before is None else "up" if before > place else "down" if before < place else ""
+        words = {"new": "new", "up": f"▲ from {before}", "down": f"▼ from {before}", "": ""}[way]
+        new.append(_item(item, way, words, longest))
+    return element(
+        "div", _ranking(names[0], change.old, old, longest), _ranking(names[1], change.new, new, longest), class_="pair"
+    )
+
+
+def _item(item: str, way: str, words: str, longest: int) -> Markup:
+    mark = element("span", " ", words, class_="moved") if words else None
+    return element("li", ident(item, min(longest, 300)), mark, class_=way or None)
+
+
+def _ranking(name: str, shown: Shown, items: Sequence[Markup], longest: int) -> Markup:
+    often = f", {percent(shown.chance, 0)} of its pages" if shown.chance is not None and shown.chance < 0.9995 else ""
+    more = len(shown.items) - len(items)
+    return element(
+        "div",
+        element("h4", name, often),
+        element("ol", items),
+        element("small", f"and {more:,} more") if more > 0 else None,
+    )
+
+
+def again(asked: Asked | None, command: str | None, impressions: int, confidence: float) -> Section:
+    """How to get the page again: the call, the versions, the log."""
+    call = command if command is not None else asked.call if asked is not None else ""
+    packages = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    rows: list[tuple[str, Child]] = []
+    if asked is not None:
+        rows.append(
+            ("log", [sentence(asked.question.log.name, 300), f": {_size(asked.question.log.name, impressions)}"])
+        )
+    rows += [
+        ("confidence", f"{100 * confidence:.6g} %"),
+        ("counterrank", _version("counterrank")),
+        ("Python", platform.python_version()),
+        ("packages", packages),
+        ("made", datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")),
+    ]
+    shown = element("pre", element("code", sentence(call, 4000))) if call else None
+    return Section("again", "How to get this page again", [shown, facts(rows)])
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _size(name: str, impressions: int) -> str:
+    judged = f"{counted(impressions, 'impression')} judged"
+    file = Path(name)
+    try:
+        return f"{judged}, {file.stat().st_size:,} bytes" if file.is_file() else judged
+    except OSError:
+        return judged
+
+
+def footer() -> Markup:
+    return paragraph("Made by counterrank. This file needs no network and sends nothing anywhere.")
+
+
+def left_out(count: int) -> Child:
+    """What a table does not show, and who has it."""
+    if not count:
+        return None
+    return paragraph(
+        f"{counted(count, 'query', 'queries')} left out here: the largest gains and losses and the most frequent "
+        "queries are shown. --per-query FILE writes all of them.",
+        class_="quiet",
+    )
+
+
+def both_ways(gains: Gains, made: dict[str, Change], names: tuple[str, str], longest: int) -> list[Child]:
+    """The largest gains, then the largest losses, each with a heading."""
+    parts: list[Child] = []
+    for sign, title in ((1, "Largest gains"), (-1, "Largest losses")):
+        found = gains.largest(sign)
+        if len(found):
+            parts += [element("h3", title), cards(gains, found.tolist(), made, names, longest)]
+    return parts

@@ -1,0 +1,38 @@
+"""Pages and pictures: one HTML file, charts as SVG. It knows nothing of estimators."""
+
+from counterrank.report.histogram import histogram
+from counterrank.report.lines import Series, lines
+from counterrank.report.markup import Child, Markup, element, joined
+from counterrank.report.page import LARGEST, Section, bullets, facts, page, paragraph
+from counterrank.report.picture import Picture, write
+from counterrank.report.table import Cell, Column, table
+from counterrank.report.whiskers import Reference, Whisker, whiskers
+from counterrank.report.words import figure_of, ident, percent, sentence
+
+__all__ = [
+    "LARGEST",
+    "Cell",
+    "Child",
+    "Column",
+    "Markup",
+    "Picture",
+    "Reference",
+    "Section",
+    "Series",
+    "Whisker",
+    "bullets",
+    "element",
+    "facts",
+    "figure_of",
+    "histogram",
+    "ident",
+    "joined",
+    "lines",
+    "page",
+    "paragraph",
+    "percent",
+    "sentence",
+    "table",
+    "whiskers",
+    "write",
+]

@@ -1,0 +1,74 @@
+"""Ids, sentences and numbers as a reader can bear them."""
+
+from __future__ import annotations
+
+import re
+
+from counterrank.report.markup import Markup, element
+
+SHOWN = 64  # characters of an id before it is cut
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+
+
+def visible(text: str) -> str:
+    """Characters that hide or turn text around, by their number instead.
+
+    >>> visible("a\\u202eb")
+    'a⟨U+202E⟩b'
+    """
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def ident(text: str, longest: int = 2000) -> Markup:
+    """An id: a long one is cut and opens up to `longest` characters."""
+    if len(text) <= SHOWN:
+        return element("bdi", visible(text), class_="id")
+    rest = visible(text[:longest]) + ("…" if len(text) > longest else "")
+    return element(
+        "details",
+        element("summary", element("bdi", visible(text[:SHOWN]), "…", class_="id")),
+        element("bdi", rest, class_="id whole"),
+        element(
+            "small", f"{len(text):,} characters" + (f", the first {longest:,} here" if len(text) > longest else "")
+        ),
+        class_="long",
+    )
+
+
+def sentence(text: str, longest: int = 700) -> str:
+    """A sentence, which may hold an id of any length."""
+    shown = visible(text)
+    return shown if len(shown) <= longest else f"{shown[: longest // 2]} … {shown[-longest // 2 :]}"
+
+
+def figure_of(value: float | None, digits: int = 4, sign: bool = False) -> str:
+    """A number for people: as many digits as say something, a true minus.
+
+    >>> figure_of(0.123456), figure_of(-1234.5678), figure_of(None), figure_of(0.5, sign=True), figure_of(1.2)
+    ('0.1235', '−1,235', '–', '+0.5000', '1.200')
+    """
+    if value is None or value != value:
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) >= 10**digits or abs(value) < 1e-4:
+        text = f"{value:+,.0f}" if abs(value) >= 1 else f"{value:+.{digits - 1}g}"
+    else:
+        whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+        text = f"{value:+,.{max(digits - whole, 0)}f}"
+    return (text if sign or text[0] == "-" else text[1:]).replace("-", "−")
+
+
+def percent(share: float | None, digits: int = 1, sign: bool = False) -> str:
+    """A share in percent.
+
+    >>> percent(0.0823, sign=True), percent(1.0), percent(0.00001)
+    ('+8.2 %', '100.0 %', '< 0.1 %')
+    """
+    if share is None or share != share:
+        return "–"
+    least = 10.0 ** -(digits + 2)
+    if 0 < abs(share) < least and not sign:
+        return f"< {100 * least:.{digits}f} %"
+    text = f"{100 * share:+,.{digits}f}" if sign else f"{100 * share:,.{digits}f}"
+    return f"{text.replace('-', '−')} %"
