@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,12 +31,19 @@ Format = Annotated[str | None, typer.Option(help=f"A foreign format: {', '.join(
 TimeUnit = Annotated[str | None, typer.Option(help="Unit of a yandex log's time: ms (default), s, min, h or day.")]
 BadRows = Annotated[Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on.")]
 EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
+Report = Annotated[Path | None, typer.Option(help="Also write one HTML page with all there is to say and see.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")]
 
 
 def open_log(source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None) -> Log:
     """The log that the shared options name."""
     return read_log(source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows)
+
+
+def command_line(context: typer.Context) -> str:
+    """What was typed, so that it can be typed again."""
+    words = context.find_root().obj
+    return shlex.join(["counterrank", *words]) if words else "counterrank"
 
 
 @contextmanager

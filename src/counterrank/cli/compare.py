@@ -15,7 +15,9 @@ from counterrank.cli.common import (
     EngineName,
     Format,
     LogPath,
+    Report,
     TimeUnit,
+    command_line,
     console,
     counting,
     open_log,
@@ -26,11 +28,13 @@ from counterrank.errors import InputError
 from counterrank.estimate.difference import PAIRED
 from counterrank.evaluate import compare as judge
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
+from counterrank.evaluate.pages.write import check_page
 from counterrank.evaluate.target import open_sides
 from counterrank.log.write import check_apart, check_output, write_table
 
 
 def compare(
+    context: typer.Context,
     log: LogPath,
     target: Annotated[
         str, typer.Option(help="The new policy: a file of rankings or scores, or the word logging or uniform.")
@@ -77,6 +81,7 @@ def compare(
     per_query: Annotated[
         Path | None, typer.Option(help="Also write a verdict per query: .parquet, .csv or .jsonl.")
     ] = None,
+    report: Report = None,
     columns: Columns = None,
     format: Format = None,
     time_unit: TimeUnit = None,
@@ -101,6 +106,9 @@ def compare(
     if per_query is not None:
         check_output(per_query, "--per-query")
         check_apart(per_query, "--per-query", log, target, baseline, logging, candidates, str(bad_rows or "") or None)
+    if report is not None:
+        check_page(report, "--report")
+        check_apart(report, "--report", log, target, baseline, logging, candidates, str(bad_rows or "") or None)
     if bad_rows is not None:
         check_apart(bad_rows, "--bad-rows", target, baseline, logging, candidates)
     source = open_log(log, columns, format, time_unit, bad_rows)
@@ -125,6 +133,8 @@ def compare(
             confidence=confidence,
             engine=chosen,
         )
+        if report is not None:
+            result.report(report, command_line(context))
     if per_query is not None:
         write_table(result.per_query, per_query)
     if as_json:
@@ -132,6 +142,8 @@ def compare(
     else:
         print_table(*result.cells(), title=result.summary())
         console().print()
-        say([*result.remarks(), *([result.by_query.words()] if per_query is not None and result.by_query else [])])
+        said = [result.by_query.words()] if per_query is not None and result.by_query else []
+        said += [f"report written to {report}"] if report is not None else []
+        say([*result.remarks(), *said])
     if require_improvement is not None and (result.lower is None or not result.lower > require_improvement):
         raise typer.Exit(1)

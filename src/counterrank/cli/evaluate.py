@@ -14,7 +14,9 @@ from counterrank.cli.common import (
     EngineName,
     Format,
     LogPath,
+    Report,
     TimeUnit,
+    command_line,
     console,
     counting,
     open_log,
@@ -24,6 +26,7 @@ from counterrank.cli.common import (
 from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate import evaluate as judge
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
+from counterrank.evaluate.pages.write import check_page
 from counterrank.evaluate.target import open_target
 from counterrank.interval import INTERVALS
 from counterrank.log.write import check_apart, check_output, write_table
@@ -31,6 +34,7 @@ from counterrank.regress import REGRESSIONS
 
 
 def evaluate(
+    context: typer.Context,
     log: LogPath,
     target: Annotated[
         str, typer.Option(help="The policy to judge: a file of rankings or scores, or the word logging or uniform.")
@@ -82,6 +86,7 @@ def evaluate(
     per_query: Annotated[
         Path | None, typer.Option(help="Also write values per query: .parquet, .csv or .jsonl.")
     ] = None,
+    report: Report = None,
     columns: Columns = None,
     format: Format = None,
     time_unit: TimeUnit = None,
@@ -102,6 +107,9 @@ def evaluate(
     if per_query is not None:
         check_output(per_query, "--per-query")
         check_apart(per_query, "--per-query", log, target, logging, candidates, features, str(bad_rows or "") or None)
+    if report is not None:
+        check_page(report, "--report")
+        check_apart(report, "--report", log, target, logging, candidates, features, str(bad_rows or "") or None)
     if bad_rows is not None:
         check_apart(bad_rows, "--bad-rows", target, logging, candidates, features)
     source = open_log(log, columns, format, time_unit, bad_rows)
@@ -126,13 +134,15 @@ def evaluate(
             features=features,
             model=model,
         )
+        if report is not None:
+            result.report(report, command_line(context))
     if per_query is not None:
         write_table(result.per_query, per_query)
     if as_json:
         typer.echo(result.to_json())
         return
     print_table(*result.cells(), title=result.summary())
-    remarks = result.remarks()
+    remarks = [*result.remarks(), *([f"report written to {report}"] if report is not None else [])]
     if remarks:
         console().print()
     say(remarks)

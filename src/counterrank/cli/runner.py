@@ -22,6 +22,7 @@ class Commands(TyperGroup):
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
         extra["standalone_mode"] = False
+        extra.setdefault("obj", list(sys.argv[1:] if args is None else args))  # what was typed, for a report
         try:
             code = super().main(args=args, prog_name=prog_name or "counterrank", **extra)
         except InputError as error:

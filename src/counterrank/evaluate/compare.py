@@ -13,6 +13,7 @@ from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Evidence
 from counterrank.evaluate.comparison import Bound, Comparison, QueryVerdicts, Verdict
 from counterrank.evaluate.options import check_confidence, position_weights
+from counterrank.evaluate.pages.asked import Asked, called
 from counterrank.evaluate.paired import check_paired, compare_paired, said_of
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
@@ -51,6 +52,7 @@ def compare(
     >>> compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]}).verdict
     'target'
     """
+    call = called(compare, locals())
     log = read_log(log)
     check_confidence(confidence)
     chosen = _metric(log, estimator, metric)
@@ -61,14 +63,15 @@ def compare(
         candidates=candidates, baseline=baseline,
     )  # fmt: skip
     if estimator is not None:
-        return compare_paired(question, estimator, confidence, engine)
+        return compare_paired(question, estimator, confidence, engine, call)
     if clip is not None:
         raise InputError("--clip is for --estimator: the bound weighs clicks as they are")
     run = open_engine(engine).count(log, question.plan(rankings=False))
     notes = said_of(log)
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
-    return _relative(question, question.evidences(run, marginals=True), confidence, notes)
+    sides = question.evidences(run, marginals=True)
+    return _relative(sides, Asked.of(question, engine, call, sides[0].counts), confidence, notes)
 
 
 def _metric(log: Log, estimator: str | None, metric: str | None) -> str:
@@ -83,8 +86,8 @@ def _metric(log: Log, estimator: str | None, metric: str | None) -> str:
     return "clicks"
 
 
-def _relative(question: Question, sides: Sequence[Evidence], confidence: float, notes: list[str]) -> Comparison:
-    target, baseline = sides
+def _relative(sides: Sequence[Evidence], asked: Asked, confidence: float, notes: list[str]) -> Comparison:
+    question, (target, baseline) = asked.question, sides
     counts = target.counts
     clicks = Clicks.of(target, float(position_weights(question.weights)(target.positions).max()))
     difference = clicks.bounds(contrast(target, baseline), per_query=False)
@@ -120,6 +123,7 @@ def _relative(question: Question, sides: Sequence[Evidence], confidence: float, 
         per_query=_per_query(target, each, corrected, confidence),
         warnings=_warnings(clicks, difference, unsupported, confidence),
         notes=[*notes, *target.fitted, ASSUMED],
+        asked=asked,
     )
 
 

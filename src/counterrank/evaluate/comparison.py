@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -12,6 +13,10 @@ from counterrank.evaluate.diagnosis import Diagnosis
 from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
+
+if TYPE_CHECKING:
+    from counterrank.evaluate.pages.asked import Asked
+    from counterrank.report import Picture
 
 Verdict = Literal["target", "baseline", "undecided"]
 
@@ -73,9 +78,10 @@ class Comparison(Tabular):
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     diagnosis: Diagnosis | None = None
+    asked: Asked | None = field(default=None, repr=False, compare=False)  # for a page or a picture
 
     def to_dict(self) -> dict[str, Any]:
-        shown = {name: value for name, value in vars(self).items() if name not in ("per_query", "diagnosis")}
+        shown = {name: value for name, value in vars(self).items() if name not in ("per_query", "diagnosis", "asked")}
         shown["separate"] = {name: asdict(bound) for name, bound in self.separate.items()}
         shown["by_query"] = asdict(self.by_query) if self.by_query is not None else None
         return shown
@@ -94,6 +100,19 @@ class Comparison(Tabular):
 
     def to_polars(self) -> Any:
         return need("polars").from_arrow(self.to_arrow())
+
+    def plot(self) -> Picture:
+        """The difference and its bound, beside 0."""
+        from counterrank.evaluate.pages.pictures import plot_comparison
+
+        return plot_comparison(self)
+
+    def report(self, path: str | Path, command: str | None = None) -> Path:
+        """Write one HTML page with all that there is to say; `command` is shown as the way to get it again."""
+        from counterrank.evaluate.pages.write import check_page, write_comparison
+
+        check_page(Path(path))
+        return write_comparison(self, path, command)
 
     def summary(self) -> str:
         share = f", {self.covered:.1%} of the log" if self.covered < 1 else ""

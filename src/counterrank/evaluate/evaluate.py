@@ -17,6 +17,7 @@ from counterrank.evaluate.best import doubt, recommended
 from counterrank.evaluate.joint import Joint
 from counterrank.evaluate.options import check_clip, check_confidence, check_model, check_range, choose_estimators
 from counterrank.evaluate.page import add_deviation, too_much
+from counterrank.evaluate.pages.asked import Asked, called
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Evaluation, PageRow, Row
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
@@ -55,6 +56,7 @@ def evaluate(
     >>> evaluate(rows, {"q": ["a", "b"]}, estimators="ip").value("ip")
     1.0
     """
+    call = called(evaluate, locals())
     log = read_log(log)
     check_confidence(confidence)
     limits = check_range(reward_range)
@@ -111,6 +113,7 @@ def evaluate(
         per_query=_per_query(counts, estimates),
         examination=evidence.examination.tolist() if "pbm" in names else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
+        asked=Asked.of(question, engine, call, counts),
     )
 
 

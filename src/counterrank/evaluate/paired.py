@@ -14,6 +14,7 @@ from counterrank.estimate import ESTIMATORS, Estimate, Evidence
 from counterrank.estimate.difference import PAIRED, difference
 from counterrank.evaluate.comparison import Bound, Comparison, Verdict
 from counterrank.evaluate.evaluate import finished, row_of
+from counterrank.evaluate.pages.asked import Asked
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Row
 from counterrank.evaluate.words import warn
@@ -32,7 +33,7 @@ def check_paired(name: str) -> str:
     return name
 
 
-def compare_paired(question: Question, name: str, confidence: float, engine: str | Engine) -> Comparison:
+def compare_paired(question: Question, name: str, confidence: float, engine: str | Engine, call: str) -> Comparison:
     """Both policies by the estimator `name`, and the difference with the influence of each impression on both."""
     estimator = ESTIMATORS[name]
     if question.metric == "reward" and estimator.needs_clicks:
@@ -78,6 +79,7 @@ def compare_paired(question: Question, name: str, confidence: float, engine: str
         per_query=_per_query(target, gap),
         warnings=[f"{side}: {text}" for side, row in rows.items() for text in row.warnings],
         notes=[*said_of(question.log), *question.notes, f"{name} assumes: {estimator.assumption}"],
+        asked=Asked.of(question, engine, call, counts),
     )
 
 

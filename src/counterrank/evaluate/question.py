@@ -126,7 +126,7 @@ class Question:
 
     def evidences(self, run: Pass, marginals: bool) -> list[Evidence]:
         """The evidence on each policy that is judged."""
-        counts = self._extended(run.counts)
+        counts = self.extended(run.counts)
         positions = self.top or counts.pairs.positions
         check_length(self.weights, positions, "weights")
         check_length(self.examination, positions, "examination")
@@ -171,7 +171,7 @@ class Question:
             for b in bound
         ]
 
-    def _extended(self, counts: Counts) -> Counts:
+    def extended(self, counts: Counts) -> Counts:
         """The counts with pairs for every item that a policy names for a query of the log."""
         queries, items = [], []
         for policy in (self.target, self.baseline, self.logging, self.candidates):

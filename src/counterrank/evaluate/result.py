@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,6 +13,10 @@ from counterrank.errors import InputError, unknown
 from counterrank.evaluate.diagnosis import Diagnosis, Tail
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
+
+if TYPE_CHECKING:
+    from counterrank.evaluate.pages.asked import Asked
+    from counterrank.report import Picture
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Evaluation(Tabular):
     tails: dict[str, Tail] = field(default_factory=dict)  # by estimator
     days: pa.Table | None = None  # day, impressions, mean, stderr: the log's reward day by day, where it has days
     curve: pa.Table | None = None  # position, impressions, rate (of clicks), examination (that pbm uses)
+    asked: Asked | None = field(default=None, repr=False, compare=False)  # for a page or a picture
 
     def value(self, estimator: str) -> float | None:
         return self[estimator].value
@@ -102,6 +108,19 @@ class Evaluation(Tabular):
 
     def to_polars(self) -> Any:
         return need("polars").from_arrow(self.to_arrow())
+
+    def plot(self) -> Picture:
+        """Every estimate with its interval, beside the log's own mean."""
+        from counterrank.evaluate.pages.pictures import plot_evaluation
+
+        return plot_evaluation(self)
+
+    def report(self, path: str | Path, command: str | None = None) -> Path:
+        """Write one HTML page with all that there is to say; `command` is shown as the way to get it again."""
+        from counterrank.evaluate.pages.write import check_page, write_evaluation
+
+        check_page(Path(path))
+        return write_evaluation(self, path, command)
 
     def summary(self) -> str:
         share = f", {self.covered:.1%} of the log" if self.covered < 1 else ""

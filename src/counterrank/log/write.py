@@ -19,6 +19,11 @@ def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet"
     if kind_of(path) not in kinds:
         suffixes = ", ".join(f".{kind}" for kind in kinds)
         raise InputError(f"{option} {path}: unknown kind of file: expected a name that ends with {suffixes}")
+    check_place(path, option)
+
+
+def check_place(path: Path, option: str) -> None:
+    """Refuse a folder, and a file in a folder that does not exist."""
     if path.is_dir():
         raise InputError(f"{option} {path}: a folder is there: give the name of a file")
     if not path.absolute().parent.is_dir():

@@ -1,0 +1,146 @@
+"""Reports as files: what they say, how large they are, what they never hold."""
+
+from __future__ import annotations
+
+import re
+import time
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hostile import IDS, Reader, log, target
+from typer.testing import CliRunner
+
+import counterrank as cr
+from counterrank.cli import app
+from counterrank.report import LARGEST
+
+ROWS = {
+    "query": ["q"] * 200 + ["r"] * 200,
+    "items": [["a", "b"], ["b", "a"]] * 200,
+    "clicks": [[1, 0], [0, 1]] * 100 + [[0, 0], [1, 1]] * 100,
+    "day": [1, 1, 2, 2] * 100,
+}
+BY_HAND = {"q": ["a", "b"], "r": ["a", "b"]}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    pq.write_table(pa.table(ROWS), tmp_path / "log.parquet")
+    pq.write_table(pa.table({"query": ["q", "r"], "items": [["a", "b"]] * 2}), tmp_path / "new.parquet")
+    return tmp_path / "log.parquet", tmp_path / "new.parquet"
+
+
+def read(path: Path) -> Reader:
+    return Reader(path.read_text(encoding="utf-8"))
+
+
+def test_an_evaluation_says_what_it_found(tmp_path: Path) -> None:
+    result = cr.evaluate(ROWS, BY_HAND, top=2)
+    text = read(result.report(tmp_path / "e.html")).text
+    for row in result.rows:
+        assert row.estimator in text
+    assert "top=2" in text
+    assert "cr.evaluate(" in text
+    # q: clicks of [a, b] are 1 of 1, of [b, a] 1 of 1; r: none, or both. The log itself: 1 an impression.
+    assert "1.000" in text
+    assert "most logged" in text
+    assert "noise floor" in text
+    for heading in ("What it is worth", "Queries that gain and lose", "How to get this page again"):
+        assert heading in text
+
+
+@pytest.mark.parametrize("estimator", [None, "ip"])
+def test_a_comparison_says_who_wins(tmp_path: Path, estimator: str | None) -> None:
+    worse = {"q": ["b", "a"], "r": ["b", "a"]}
+    result = cr.compare(ROWS, worse, BY_HAND, estimator=estimator)
+    text = read(result.report(tmp_path / "c.html")).text
+    assert result.answer() in text
+    assert "hip" in text  # ship it, or do not
+    assert result.to_dict().keys().isdisjoint({"asked", "per_query"})
+    assert "Difference" in text
+
+
+def test_the_command_writes_one(files: tuple[Path, Path], tmp_path: Path) -> None:
+    clicks, new = map(str, files)
+    for command in ("evaluate", "compare"):
+        out = tmp_path / f"{command} it.html"
+        words = [command, clicks, "--target", new, "--report", str(out)]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        assert "report written to" in " ".join(done.output.split())
+        text = read(out).text
+        assert f"counterrank {command} {clicks} --target {new} --report '{out}'" in text
+        for package in ("counterrank", "Python", "numpy", "duckdb"):
+            assert package in text
+        assert f"{Path(clicks).stat().st_size:,} bytes" in text
+
+
+def test_where_it_cannot_go(files: tuple[Path, Path], tmp_path: Path) -> None:
+    clicks, new = map(str, files)
+    for command in ("evaluate", "compare"):
+        for out, said in (("r.pdf", "ends with .html"), ("no/r.html", "there is no folder")):
+            done = CliRunner().invoke(app, [command, clicks, "--target", new, "--report", str(tmp_path / out)])
+            assert done.exit_code == 2
+            assert said in done.output
+    result = cr.evaluate(ROWS, BY_HAND, estimators="ip")
+    with pytest.raises(cr.InputError, match=r"ends with \.html"):
+        result.report(tmp_path / "r.txt")
+
+
+def test_hostile_ids_are_text(tmp_path: Path) -> None:
+    result, judged = cr.evaluate(log(), target()), cr.compare(log(), target(), "uniform")
+    plain = cr.evaluate(ROWS, BY_HAND).report(tmp_path / "plain.html")
+    for made in (result.report(tmp_path / "e.html"), judged.report(tmp_path / "c.html")):
+        page = read(made)
+        assert {"img", "iframe"}.isdisjoint(page.tags)
+        assert page.tags["script"] == page.tags["style"] == 1
+        assert not {name for name in page.attributes if name.startswith("on") or name == "style"}
+        assert IDS[0] in page.text
+        assert "evil⟨U+202E⟩gpj.exe" in page.text
+        assert "\u202e" not in page.text
+        assert "10,000 characters" in page.text
+    assert read(plain).attributes >= page.attributes - {"hidden", "open"}
+    for shown in (result, judged, result.plot(), judged.plot()):
+        html = shown._repr_svg_() if hasattr(shown, "_repr_svg_") else shown._repr_html_()
+        assert {"img", "iframe", "script"}.isdisjoint(Reader(html).tags)
+
+
+def test_nothing_is_fetched(tmp_path: Path) -> None:
+    text = cr.evaluate(ROWS, BY_HAND).report(tmp_path / "e.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in unescape(text)
+    assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import|https?://", text)
+
+
+def test_a_reward_and_a_log_without_days(tmp_path: Path) -> None:
+    rows = {"query": ["q"] * 40, "items": [["a", "b"], ["b", "a"]] * 20, "reward": [0.5, -1.5] * 20}
+    text = read(cr.evaluate(rows, {"q": ["a", "b"]}).report(tmp_path / "r.html")).text
+    assert "reward an impression" in text
+    rows = {name: column for name, column in ROWS.items() if name != "day"}
+    text = read(cr.evaluate(rows, "logging").report(tmp_path / "l.html")).text
+    assert "The log has no days" in text
+    assert "the logging policy itself" in text
+    rows["items"] = [["a", "b"], ["a", "b"], ["b", "a"], ["a", "b"]] * 100
+    for policy in ("uniform", cr.policy.PlackettLuce({"q": {"a": 1.0, "b": 0.0}, "r": {"a": 1.0, "b": 0.0}}, 1.0)):
+        assert "most likely" in read(cr.evaluate(rows, policy).report(tmp_path / "u.html")).text
+
+
+def test_many_queries_with_long_names_stay_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"{'é' * 300} query {i}" for i in range(20_000)]
+    rows = pa.table(
+        {
+            "query": np.repeat(names, 2),
+            "items": [["a", "b"], ["b", "a"]] * 20_000,
+            "clicks": rng.integers(0, 2, (40_000, 2)).tolist(),
+        }
+    )
+    result = cr.evaluate(rows, {name: ["a", "b"] for name in names}, estimators="ip")
+    start = time.perf_counter()
+    made = result.report(tmp_path / "r.html")
+    assert time.perf_counter() - start < 20
+    assert made.stat().st_size < LARGEST
+    assert "queries left out here" in read(made).text
