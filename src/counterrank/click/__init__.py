@@ -90,6 +90,7 @@ __all__ = [
     "Options",
     "PositionBased",
     "RankRate",
+    "Scope",
     "UserBrowsing",
     "fit_clicks",
     "fit_examination",

@@ -211,7 +211,7 @@ def _weigh(evidence: Evidence) -> ListSums:
 def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector, Vector, NDArray[np.bool_]]:
     """The chance of each group's ranking under target and logging policy, its weight, and whether it was clipped."""
     h = evidence.target.probability(chunk.queries, chunk.rows)
-    pi = _logging(evidence, chunk)
+    pi = logging_chances(evidence, chunk)
     raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
     over = raw > evidence.clip * (1 + ROUNDING)
     return h, pi, np.where(over, evidence.clip, raw), over
@@ -227,7 +227,7 @@ def largest_possible(evidence: Evidence) -> float:
     return float(min(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0), evidence.clip))
 
 
-def _logging(evidence: Evidence, chunk: Rankings) -> Vector:
+def logging_chances(evidence: Evidence, chunk: Rankings) -> Vector:
     """The chance of each group's ranking under the logging policy."""
     if evidence.by_propensity:
         assert chunk.propensity is not None  # noqa: S101

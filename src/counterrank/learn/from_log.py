@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from counterrank.ids import Codes
 from counterrank.learn.candidates import Ranked, ranked_items
 from counterrank.learn.examples import Examples, Vector
 from counterrank.learn.pi_opt import SLOTS, PiOpt, pi_opt
-from counterrank.learn.result import Optimization
-from counterrank.learn.value import held_out, random_page
+from counterrank.learn.result import Optimization, flat
+from counterrank.learn.value import HeldOut, held_out, random_page
 from counterrank.learn.words import remarks
 from counterrank.log import Log
 from counterrank.log.features import Features, read_features
@@ -28,6 +29,28 @@ from counterrank.statistics.pairs import Table
 SEEN = "learnt from features"
 UNSEEN = "unseen query: ranked as other queries taught"
 BARE = "its logged items have no features: ranked as other queries taught"
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Learnt(Optimization):
+    """Rankings learnt from features."""
+
+    model: str
+    chosen: str
+    r2: float | None
+    slots: str
+    gains: list[float]
+    held_out: HeldOut | None
+
+    def details(self) -> dict[str, Any]:
+        judged = asdict(self.held_out) if self.held_out is not None else None
+        return {
+            "model": self.model, "chosen": self.chosen, "r2": self.r2, "slots": self.slots, "gains": self.gains,
+            "held_out": judged,
+        }  # fmt: skip
+
+    def how(self) -> str:
+        return f", {self.model} ({self.chosen})"
 
 
 def pi_opt_from_log(
@@ -42,7 +65,7 @@ def pi_opt_from_log(
     metric: str | None = None,
     weights: str | Sequence[float] = "clicks",
     engine: str | Engine = "duckdb",
-) -> Optimization:
+) -> Learnt:
     """The policy that PI-OPT learns from a log; the options are those of the command."""
     if features is None:
         raise InputError("pi-opt learns from features: give --features FILE, with rows query, item and numeric columns")
@@ -82,9 +105,9 @@ def pi_opt_from_log(
     judged = held_out(examples, learnt, lengths, reward, counts.impressions)
     rows, scores = learnt.rank(ranked.features, ranked.pairs.starts, ranked.pairs.lengths, ranked.allowed)
     values, seen = _values(examples, learnt, ranked, rows, scores, counts)
-    inside = rows >= 0
     reasons = np.where(seen >= 0, np.where(examples.bare[seen], BARE, SEEN), UNSEEN)
-    return Optimization(
+    offsets, items = flat(rows, ranked.pairs.items)
+    return Learnt(
         by="pi-opt",
         model=model,
         chosen=learnt.chosen,
@@ -98,8 +121,9 @@ def pi_opt_from_log(
         held_out=judged,
         query_ids=ranked.pairs.query_ids,
         item_ids=ranked.pairs.item_ids,
-        offsets=np.concatenate([[0], np.cumsum(inside.sum(axis=1))]),
-        items=ranked.pairs.items[rows[inside]],
+        queries=np.arange(len(ranked.pairs.query_ids)),
+        offsets=offsets,
+        items=items,
         values=values,
         reasons=reasons.tolist(),
         notes=remarks(log, question, evidence, examples, learnt, judged, phi, ranked, int((seen < 0).sum()), known),

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from inspect import signature
 from typing import Any
 
 from counterrank.errors import InputError, unknown
 from counterrank.learn.from_log import pi_opt_from_log
+from counterrank.learn.pessimistic import pessimistic_from_log
+from counterrank.learn.programs import PROGRAMS
 from counterrank.learn.result import Optimization
+from counterrank.learn.solved import solve_from_log
 from counterrank.log import read_log
 
-OPTIMIZERS: dict[str, Callable[..., Optimization]] = {"pi-opt": pi_opt_from_log}
+OPTIMIZERS: dict[str, Callable[..., Optimization]] = {
+    "pessimistic": pessimistic_from_log,
+    "pi-opt": pi_opt_from_log,
+    **{name: partial(solve_from_log, name) for name in PROGRAMS},
+}
 
 
-def optimize(log: Any, *, by: str | None = None, **options: Any) -> Optimization:
+def optimize(log: Any, *, by: str = "pessimistic", **options: Any) -> Optimization:
     """A policy learnt from a log.
 
-    by="pi-opt": swaminathan2017's PI-OPT. Its options: `features` (needed), `model`, `slots`, `k`, `candidates`,
-    `logging`, `metric`, `weights` and `engine`; the docs of the command explain them.
+    by="pessimistic" (default): the ranking with the best lower bound per query, with `click_model`, `bound`, `delta`,
+    `prior` and more. "pi-opt": swaminathan2017's PI-OPT, with `features`. "lp-list", "lp-ip", "lp-pbm", "lp-item": the
+    policy that is best under an estimator; "ips", "ip-ips", "pi": the one best ranking under it. The docs of the
+    command explain all options.
 
-    >>> log = {"query": ["q"] * 2, "items": [["a", "b"], ["b", "a"]], "reward": [1.0, 0.0]}
-    >>> optimize(log, by="pi-opt", features={"query": ["q", "q"], "item": ["a", "b"], "x": [1, 0]}).policy.rank("q")
-    ['a', 'b']
+    >>> log = {"query": ["q"] * 3, "items": [["a", "b"], ["b", "a"], ["a", "b"]], "clicks": [[0, 1], [1, 0], [0, 0]]}
+    >>> optimize(log, click_model="cm", bound="bayes", delta=0.2).policy.rank("q")
+    ['b', 'a']
     """
-    if by is None:
-        raise InputError(f"say how with --by: this version has only {', '.join(OPTIMIZERS)}")
     if by not in OPTIMIZERS:
         raise unknown("by", by, OPTIMIZERS)
-    return OPTIMIZERS[by](read_log(log), **options)
+    chosen = OPTIMIZERS[by]
+    known = signature(chosen).parameters
+    for name in options:
+        if name not in known:
+            takes = [other for other, way in OPTIMIZERS.items() if name in signature(way).parameters]
+            hint = f"it is for --by {', '.join(takes)}" if takes else f"choose from {', '.join(list(known)[1:])}"
+            raise InputError(f"--{name.replace('_', '-')} is not an option of --by {by}: {hint}")
+    return chosen(read_log(log), **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
 from counterrank.ids import Codes, Ids
-from counterrank.learn.value import HeldOut
 from counterrank.log.foreign import counted
 from counterrank.policy import Table
 
@@ -24,46 +23,48 @@ WIDE = 48  # signs of a ranking there
 
 @dataclass(frozen=True, repr=False)
 class Optimization(Tabular):
-    """One ranking per query, with what it is predicted to be worth; `.policy` is what `evaluate` takes."""
+    """Rankings of queries, with what each is worth; `.policy` is what `evaluate` takes.
+
+    A query has one ranking, or several with their probabilities: a row is a ranking. What only one way of finding them
+    knows is in its own class.
+    """
 
     by: str
-    model: str
-    chosen: str
-    r2: float | None
     metric: str
     impressions: int
     covered: float
     positions: int
-    slots: str
-    gains: list[float]
-    held_out: HeldOut | None
     query_ids: Ids
     item_ids: Ids
-    offsets: Codes  # (Q+1,) where each ranking begins
+    queries: Codes  # (R,) the query of each row
+    offsets: Codes  # (R+1,) where each ranking begins
     items: Codes  # item codes, ranking after ranking
-    values: NDArray[np.float64]  # (Q,)
+    values: NDArray[np.float64]  # (R,) NaN where undefined
     reasons: list[str]
     notes: list[str] = field(default_factory=list)
+    probability: NDArray[np.float64] | None = None  # (R,)
 
     @cached_property
     def policy(self) -> Table:
         """The rankings as a policy."""
-        return Table(self.query_ids.texts, self._lists(self.item_ids.texts))
+        return Table(
+            self.query_ids.texts.take(pa.array(self.queries)), self._lists(self.item_ids.texts), self.probability
+        )
 
     def to_arrow(self) -> pa.Table:
-        """Columns query, items, value and reason; ids as they came."""
-        return pa.table(
-            {
-                "query": self.query_ids.column(),
-                "items": self._lists(self.item_ids.column()),
-                "value": pa.array(self.values),
-                "reason": pa.array(self.reasons, pa.string()),
-            }
-        )
+        """Columns query, items, value and reason, and probability where rankings are drawn; ids as they came."""
+        columns = {
+            "query": self.query_ids.column().take(pa.array(self.queries)),
+            "items": self._lists(self.item_ids.column()),
+            **({} if self.probability is None else {"probability": pa.array(self.probability)}),
+            "value": pa.array(self.values, mask=~np.isfinite(self.values)),
+            "reason": pa.array(self.reasons, pa.string()),
+        }
+        return pa.table(columns)
 
     def policy_rows(self) -> pa.Table:
         """The rows of a policy file."""
-        return self.to_arrow().select(["query", "items"])
+        return self.to_arrow().select(["query", "items"] + (["probability"] if self.probability is not None else []))
 
     def to_pandas(self) -> Any:
         return need("pandas") and self.to_arrow().to_pandas()
@@ -71,55 +72,66 @@ class Optimization(Tabular):
     def to_polars(self) -> Any:
         return need("polars").from_arrow(self.to_arrow())
 
+    def details(self) -> dict[str, Any]:
+        """What this way of finding rankings adds to the JSON."""
+        return {}
+
+    def row_details(self, row: int) -> dict[str, Any]:
+        """What it adds to each ranking's."""
+        return {"lower": None, "prior": None}
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "by": self.by,
-            "model": self.model,
-            "chosen": self.chosen,
-            "r2": self.r2,
-            "metric": self.metric,
-            "impressions": self.impressions,
-            "covered": self.covered,
-            "positions": self.positions,
-            "slots": self.slots,
-            "gains": self.gains,
-            "held_out": asdict(self.held_out) if self.held_out is not None else None,
-            "delta": None,
-            "prior": None,
-            "rankings": [
-                {"query": query, "items": items, "value": value, "lower": None, "prior": None, "reason": reason}
-                for query, items, value, reason in self._rows(len(self.values))
-            ],
-            "notes": self.notes,
-        }
+        rows = [
+            {"query": query, "items": items, "value": value, **self.row_details(r), "reason": reason}
+            | ({} if self.probability is None else {"probability": float(self.probability[r])})
+            for r, (query, items, value, reason) in enumerate(self._rows(len(self.values)))
+        ]
+        common = {
+            "by": self.by, "metric": self.metric, "impressions": self.impressions, "covered": self.covered,
+            "positions": self.positions, "delta": None, "prior": None,
+        }  # fmt: skip
+        return common | self.details() | {"rankings": rows, "notes": self.notes}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
+    def how(self) -> str:
+        """How rankings were found, at the end of the title."""
+        return ""
+
     def summary(self) -> str:
-        of = f"{counted(len(self.values), 'query', 'queries')} ranked by {self.by}"
-        return f"{of}: {self.metric} of {counted(self.impressions, 'impression')}, {self.model} ({self.chosen})"
+        of = f"{counted(len(np.unique(self.queries)), 'query', 'queries')} ranked by {self.by}"
+        return f"{of}: {self.metric} of {counted(self.impressions, 'impression')}{self.how()}"
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The first rankings, for people."""
-        body = [
-            [_one_line(str(query)), _joined(items), number(value), reason]
-            for query, items, value, reason in self._rows(min(SHOWN, len(self.values)))
-        ]
-        return ["query", "ranking", "value", "reason"], body
+        body = []
+        for r, (query, items, value, reason) in enumerate(self._rows(min(SHOWN, len(self.values)))):
+            chance = [] if self.probability is None else [number(float(self.probability[r]), 3)]
+            body.append([_one_line(str(query)), _joined(items), *chance, number(value), reason])
+        chance = [] if self.probability is None else ["chance"]
+        return ["query", "ranking", *chance, "value", "reason"], body
 
     def remarks(self) -> list[str]:
         left = len(self.values) - SHOWN
-        return ([f"and {counted(left, 'more query', 'more queries')}"] if left > 0 else []) + self.notes
+        what = ("more query", "more queries") if self.probability is None else ("more ranking", "more rankings")
+        return ([f"and {counted(left, *what)}"] if left > 0 else []) + self.notes
 
-    def _rows(self, size: int) -> list[tuple[Any, list[Any], float, str]]:
-        queries = self.query_ids.native(np.arange(size))
+    def _rows(self, size: int) -> list[tuple[Any, list[Any], float | None, str]]:
+        queries = self.query_ids.native(self.queries[:size])
         items = self.item_ids.native(self.items[: self.offsets[size]])
         ends = self.offsets.tolist()
-        return [(queries[q], items[ends[q] : ends[q + 1]], float(self.values[q]), self.reasons[q]) for q in range(size)]
+        values = [float(v) if np.isfinite(v) else None for v in self.values[:size]]
+        return [(queries[r], items[ends[r] : ends[r + 1]], values[r], self.reasons[r]) for r in range(size)]
 
     def _lists(self, ids: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array(self.offsets, pa.int32()), ids.take(pa.array(self.items)))
+
+
+def flat(rows: Codes, items: Codes) -> tuple[Codes, Codes]:
+    """Rankings as (R, K) rows of pairs, -1 beyond the end: their offsets, and the items one after the other."""
+    inside = rows >= 0
+    return np.concatenate([[0], np.cumsum(inside.sum(axis=1))]), items[rows[inside]]
 
 
 def _joined(items: list[Any]) -> str:

@@ -9,11 +9,13 @@ import numpy as np
 
 from counterrank.posterior.likelihood import Vector
 
+Delta = float | Vector  # one for all items, or each its own
+
 
 class Lower(Protocol):
     """(P,) bounds, NaN where nothing is known; `alpha` and `beta` are each item's prior."""
 
-    def __call__(self, clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vector) -> Vector: ...
+    def __call__(self, clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector: ...
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Bound:
     says: str
 
 
-def bayes(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vector) -> Vector:
+def bayes(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:
     """The δ/2 quantile of Beta(α + clicks, β + looks − clicks): cief2024, eq. 6. Without looks it is the prior's.
 
     >>> bayes(np.array([1.0]), np.array([1.0]), 0.5, np.array([1.0]), np.array([1.0])).tolist()
@@ -37,12 +39,12 @@ def bayes(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vect
         return np.asarray(betaincinv(alpha + clicks, beta + (looks - clicks), delta / 2), dtype=np.float64)
 
 
-def mle(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vector) -> Vector:
+def mle(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:
     """The mean: no pessimism."""
     return np.asarray(np.divide(clicks, looks, out=np.full(len(looks), np.nan), where=looks > 0))
 
 
-def hoeffding(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vector) -> Vector:
+def hoeffding(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:
     """The mean less √(log(1/δ)/(2·looks)): cief2024, eq. 7. It may be negative; at δ = 1 it is the mean.
 
     >>> ones = np.ones(1)
@@ -54,7 +56,7 @@ def hoeffding(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: 
     return np.asarray(mle(clicks, looks, delta, alpha, beta) - width)
 
 
-def kl(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vector) -> Vector:
+def kl(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:
     """The least q below the mean with looks · KL(mean ‖ q) ≤ log(1/δ): Chernoff's bound, tighter than Hoeffding's.
 
     KL(p ‖ q) = p log(p/q) + (1−p) log((1−p)/(1−q)). Solved by bisection to the last digit.
@@ -78,15 +80,13 @@ def _divergence(p: Vector, q: Vector) -> Vector:
     return clicked + missed
 
 
-def wilson(clicks: Vector, looks: Vector, delta: float, alpha: Vector, beta: Vector) -> Vector:
+def wilson(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:
     """The lower end of Wilson's score interval at level 1 − δ, for reference; at δ = 1 it is the mean."""
     from scipy.special import ndtri
 
-    z = -float(ndtri(delta / 2))
+    z = -ndtri(delta / 2)
     p, n = mle(clicks, looks, delta, alpha, beta), np.where(looks > 0, looks, 1.0)
-    if z == 0:
-        return p
-    return (p + z**2 / (2 * n) - z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))) / (1 + z**2 / n)
+    return np.asarray((p + z**2 / (2 * n) - z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))) / (1 + z**2 / n))
 
 
 BOUNDS: dict[str, Bound] = {

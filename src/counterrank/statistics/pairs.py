@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes, Ids
@@ -55,6 +56,14 @@ class Pairs:
         keys = np.unique((queries << 32) | items)
         starts = np.searchsorted(keys >> 32, np.arange(len(query_ids) + 1))
         return cls(query_ids, item_ids, starts, keys & 0xFFFFFFFF, lengths, positions)
+
+
+def text_order(pairs: Pairs) -> Codes:
+    """(P+1,): the place of each pair's item among all items in the order of their texts; -1 for row -1."""
+    texts = pairs.item_ids.texts
+    place = np.empty(len(texts), dtype=np.int64)
+    place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
+    return np.append(place[pairs.items], -1)
 
 
 Table = NDArray[np.float64]  # (P, K): one number per pair and position

@@ -1,0 +1,116 @@
+"""The best division of exposure among a query's items, and the chances (item × position) that give it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+from counterrank.statistics.pairs import Table
+
+Vector = NDArray[np.float64]
+
+
+def best_exposure(
+    worth: Vector, cap: Vector, liked: Vector, allowed: NDArray[np.bool_], looks: Vector, starts: Codes, lengths: Codes
+) -> Table:
+    """(P, K) chances h that maximise Σ worth·min(⟨looks, h⟩, cap) over all policies.
+
+    Which exposures e = ⟨looks, h⟩ are possible: the j largest sum to no more than the j largest looks, for every j.
+    That is a polymatroid, and stays one under caps, so the greedy choice is best: the worthiest item first, each with
+    as much as is left for it. What remains goes to the items by `liked`. Equal ones: the first row.
+    """
+    out = np.zeros((len(worth), len(looks)))
+    order = np.lexsort((np.arange(len(worth)), -liked, -worth))
+    fill = np.lexsort((np.arange(len(worth)), -liked))
+    of = np.repeat(np.arange(len(lengths)), np.diff(starts))
+    order, fill = order[np.argsort(of[order], kind="stable")], fill[np.argsort(of[fill], kind="stable")]
+    _best(worth, cap, allowed, looks, starts, lengths, order, fill, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _best(
+    worth: Any, cap: Any, allowed: Any, looks: Any, starts: Any, lengths: Any, order: Any, fill: Any, out: Any
+) -> None:  # pragma: no cover
+    for q in range(len(lengths)):
+        first, stop, length = starts[q], starts[q + 1], lengths[q]
+        size = stop - first
+        places = np.argsort(-looks[:length], kind="mergesort")  # the most looked at first
+        height = looks[places]
+        exposure, ranked = np.zeros(size), np.zeros(0)
+        for i in range(first, stop):
+            p = order[i]
+            if allowed[p] and worth[p] > 0.0:
+                exposure[p - first] = max(min(cap[p], _room(ranked, height)), 0.0)
+                ranked = np.sort(np.append(ranked, exposure[p - first]))[::-1].copy()
+        for i in range(first, stop):
+            p = fill[i]
+            if allowed[p]:
+                at = np.argmin(np.abs(ranked - exposure[p - first])) if exposure[p - first] > 0.0 else len(ranked)
+                others = np.append(ranked[:at], ranked[at + 1 :])
+                exposure[p - first] = max(exposure[p - first], _room(others, height))
+                ranked = np.sort(np.append(others, exposure[p - first]))[::-1].copy()
+        _chances(exposure, allowed[first:stop], height, places, fill[first:stop] - first, out[first:stop])
+
+
+@njit(cache=True, nogil=True)
+def _room(ranked: Any, height: Any) -> float:  # pragma: no cover
+    """The most exposure that one more item can have beside those ranked, which are sorted from above."""
+    most, above, below = np.inf, 0.0, 0.0
+    for j in range(len(ranked) + 1):
+        above += height[j] if j < len(height) else 0.0
+        most = min(most, above - below)
+        if j < len(ranked):
+            below += ranked[j]
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _chances(exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, out: Any) -> None:  # pragma: no cover
+    """Chances with this exposure: peel off orders in which tied items share their positions, until all is tied."""
+    length = len(height)
+    kept = np.array([a for a in fill if allowed[a]])
+    size = len(kept)
+    wide = np.zeros(size)
+    wide[:length] = height[:size]
+    e = exposure[kept].copy()
+    order = np.argsort(-e, kind="mergesort")
+    left = 1.0
+    tied = np.zeros(size, dtype=np.bool_)  # whether the j-th in order is tied with the next
+    scale = max(wide[0], 1e-300)
+    for j in range(size - 1):
+        tied[j] = e[order[j]] - e[order[j + 1]] <= 1e-13 * scale
+    while left > 0.0:
+        shared = np.empty(size)
+        head = 0
+        for j in range(size):
+            if not tied[j]:
+                shared[head : j + 1] = wide[head : j + 1].mean()
+                head = j + 1
+        # e = (1−c)·e' + c·shared, with c as large as keeps the order of e'
+        part, where = 1.0, -1
+        for j in range(size - 1):
+            gap, step = e[order[j]] - e[order[j + 1]], shared[j] - shared[j + 1]
+            if not tied[j] and step > 0.0 and gap < part * step * (1.0 - 1e-12):
+                part, where = max(gap / step, 0.0), j
+        head = 0
+        for j in range(size):
+            if not tied[j]:
+                if wide[head] == wide[j]:  # equal looks: any order gives the same exposure
+                    for k in range(head, min(j + 1, length)):
+                        out[kept[order[k]], places[k]] += left * part
+                else:
+                    for i in range(head, j + 1):
+                        for k in range(head, min(j + 1, length)):
+                            out[kept[order[i]], places[k]] += left * part / (j + 1 - head)
+                head = j + 1
+        if where < 0 or part >= 1.0:
+            break
+        for j in range(size):
+            e[order[j]] = (e[order[j]] - part * shared[j]) / (1.0 - part)
+        tied[where] = True
+        left *= 1.0 - part

@@ -1,0 +1,168 @@
+"""Policies that are best under an estimator, from a log: count it, solve, and say what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.engine import Engine, Metric, open_engine
+from counterrank.errors import InputError
+from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.evaluate.options import check_clip
+from counterrank.evaluate.question import Question, chosen_metric
+from counterrank.evaluate.result import number
+from counterrank.ids import Codes
+from counterrank.learn.programs import PROGRAMS, Task
+from counterrank.learn.result import Optimization, flat
+from counterrank.log import Log
+from counterrank.log.foreign import counted
+from counterrank.statistics.pairs import sum_by
+
+ESTIMATOR = {
+    "lp-list": "list", "lp-ip": "ip", "lp-pbm": "pbm", "lp-item": "item", "ips": "list", "ip-ips": "ip", "pi": "pi"
+}  # fmt: skip
+OF_CLICKS = ("lp-ip", "lp-pbm", "lp-item", "ip-ips")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Solved(Optimization):
+    """The best policy under an estimator; a query's rows share its value."""
+
+    estimator: str
+    value: float  # of the policy, by the estimator
+    clip: float | None
+
+    def details(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "value": self.value, "clip": self.clip}
+
+    def how(self) -> str:
+        return f", worth {number(self.value)} by {self.estimator}"
+
+
+def solve_from_log(
+    by: str,
+    log: Log,
+    *,
+    k: int | None = None,
+    candidates: Any = None,
+    logging: Any = None,
+    metric: str | None = None,
+    weights: str | Sequence[float] = "clicks",
+    examination: str | Sequence[float] = "reciprocal",
+    clip: float | None = None,
+    engine: str | Engine = "duckdb",
+) -> Solved:
+    """The policy that a program of `PROGRAMS` finds; the options are those of `evaluate`, with `k` as its `top`."""
+    chosen = _metric(by, log, metric)
+    if k is not None and chosen == "reward":
+        raise InputError(
+            "--k cuts pages, but the metric is the reward of whole pages: add --metric clicks, or leave k out"
+        )
+    if k is not None and (not isinstance(k, int | np.integer) or k < 1):
+        raise InputError(f"--k is {k}: expected a whole number of positions, 1 or more")
+    limit = check_clip(clip)
+    question = Question.ask(
+        log, "logging", metric=chosen, top=k, weights=weights, examination=examination, clip=None, logging=logging,
+        candidates=candidates,
+    )  # fmt: skip
+    lists = ESTIMATOR[by] == "list"
+    by_propensity = question.by_propensity and lists
+    if question.by_propensity and not lists and logging == "propensity":
+        raise InputError(
+            f"--logging propensity tells the chance of whole rankings, which {by} does not use: leave it out"
+        )
+    pages: Literal["none", "all"] = "all" if by == "pi" else "none"
+    plan = replace(question.plan(False, pages), rankings="all" if lists else "none", by_propensity=by_propensity)
+    run = open_engine(engine).count(log, plan)
+    evidence = question.evidence(run, True)
+    counts = evidence.counts
+    if k is not None and k > counts.longest:
+        raise InputError(
+            f"--k is {k}, but the log's longest list has {counts.longest} positions: nothing is known of those below; "
+            f"give at most {counts.longest}"
+        )
+    if by_propensity and k is not None and k < counts.longest and counts.rankings is not None:
+        by_propensity = False
+        evidence = replace(evidence, counts=replace(counts, rankings=counts.rankings.without_propensity()))
+        question.notes.append(f"propensities are of whole rankings, but --k {k} cuts them: shares are used instead")
+    counts = evidence.counts
+    estimated = question.logging is None and not by_propensity
+    evidence = replace(
+        evidence, same=False, by_propensity=by_propensity, estimated=estimated, clip=np.inf if by == "pi" else limit
+    )
+    allowed, lengths = _allowed(question, evidence)
+    found = PROGRAMS[by](Task(evidence, allowed, lengths)).without_empty()
+    if len(found.queries) == 0:
+        raise InputError("no query of the log has candidates that were logged: check the ids of the candidates")
+    value = float(found.value @ counts.impressions / counts.total)
+    offsets, items = flat(found.rows, counts.pairs.items)
+    drawn = by.startswith("lp-")
+    said = _remarks(by, log, question, evidence, found.queries, clip, drawn)
+    return Solved(
+        by=by,
+        metric=question.metric,
+        impressions=counts.total,
+        covered=counts.total / counts.log_impressions,
+        positions=counts.pairs.positions,
+        query_ids=counts.pairs.query_ids,
+        item_ids=counts.pairs.item_ids,
+        queries=found.queries,
+        offsets=offsets,
+        items=items,
+        values=found.value[found.queries],
+        reasons=[f"best by {ESTIMATOR[by]}"] * len(found.queries),
+        notes=[*said, *found.notes],
+        probability=found.probability if drawn else None,
+        estimator=ESTIMATOR[by],
+        value=value,
+        clip=None if np.isinf(limit) or by == "pi" else limit,
+    )
+
+
+def _metric(by: str, log: Log, metric: str | None) -> Metric:
+    if by not in OF_CLICKS:
+        return chosen_metric(log, metric)
+    if metric == "reward":
+        raise InputError(f"{by} credits single clicks, but --metric reward asks for pages: use --by lp-list, ips or pi")
+    return chosen_metric(log, "clicks")
+
+
+def _allowed(question: Question, evidence: Evidence) -> tuple[NDArray[np.bool_], Codes]:
+    """Which pairs may be shown, and how many positions each query fills."""
+    pairs = evidence.counts.pairs
+    allowed = np.ones(len(pairs), dtype=bool)
+    if question.candidates is not None:
+        query, item = question.candidates.items()
+        rows = pairs.find(pairs.query_ids.codes(query), pairs.item_ids.codes(item))
+        allowed[:] = False
+        allowed[rows[rows >= 0]] = True
+    size = sum_by(pairs.queries, allowed, len(pairs.query_ids)).astype(np.int64)
+    return allowed, np.minimum(pairs.lengths, size)
+
+
+def _remarks(
+    by: str, log: Log, question: Question, evidence: Evidence, ranked: Codes, clip: Any, drawn: bool
+) -> list[str]:
+    counts = evidence.counts
+    logged = counts.origin + float(counts.reward.sum()) / counts.total
+    said = [
+        f"the logged rankings are worth {number(logged)}; what was chosen because it looks best looks better than it "
+        "is: judge the policy with counterrank evaluate on another part of the log"
+    ]
+    if drawn:
+        said.append("a query's rankings are shown with their probabilities: the policy is drawn from, not sure")
+    if clip is not None and by == "pi":
+        said.append("pi is not clipped: --clip was not used")
+    left = len(counts.impressions) - len(np.unique(ranked))
+    if left:
+        said.append(
+            f"{counted(left, 'query', 'queries')} of the log: not ranked, for lack of candidates that were logged"
+        )
+    said.append(f"assumed: {ESTIMATORS[ESTIMATOR[by]].assumption}")
+    if log.rejected:
+        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
+    return [*said, *evidence.fitted, *log.notes, *question.notes]
