@@ -8,7 +8,7 @@
 
 from counterrank import policy
 from counterrank.errors import InputError
-from counterrank.evaluate import Comparison, Evaluation, backtest, check, compare, evaluate
+from counterrank.evaluate import Comparison, Evaluation, backtest, check, clicks, compare, evaluate
 from counterrank.learn import Optimization, optimize
 from counterrank.log import Log, read_log
 from counterrank.policy import read_policy
@@ -22,6 +22,7 @@ __all__ = [
     "Optimization",
     "backtest",
     "check",
+    "clicks",
     "compare",
     "evaluate",
     "optimize",

@@ -10,6 +10,7 @@ import typer
 from pages import OPTION, PAGES, ROOT, anchors, name_of, section, without_blocks
 
 from counterrank.cli import COMMANDS, app
+from counterrank.click import FITS
 from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
@@ -78,6 +79,8 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/data.md", FORMATS),
         ("docs/architecture.md", ENGINES),
         ("docs/commands/simulate.md", USERS),
+        ("docs/commands/clicks.md", FITS),
+        ("docs/click-models.md", FITS),
         ("docs/intervals.md", INTERVALS),
         ("docs/commands/reproduce.md", REPRODUCTIONS),
         ("docs/commands/evaluate.md", ESTIMATORS),

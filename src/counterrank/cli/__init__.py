@@ -8,6 +8,7 @@ import typer
 
 from counterrank.cli.backtest import backtest
 from counterrank.cli.check import check
+from counterrank.cli.clicks import clicks
 from counterrank.cli.compare import compare
 from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "compare": compare,
     "backtest": backtest,
+    "clicks": clicks,
     "optimize": optimize,
     "simulate": simulate,
     "reproduce": reproduce,

@@ -40,7 +40,7 @@ class DynamicBayesian(Chain):
 def fit_simplified(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Closed form with γ = 1: read down to the last click, everything where there is none; the last click satisfied."""
     clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
-    satisfied = options.mean(counts.looks.last, clicks)
+    satisfied = options.other.mean(counts.looks.last, clicks)
     return Fit(DynamicBayesian(options.mean(clicks, looks), satisfied), Looks(clicks, looks))
 
 
@@ -65,9 +65,9 @@ def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
                 looks, doubt, satisfied, told, went,
             )
         )  # fmt: skip
-        total += options.penalty(attraction, satisfaction, perseverance)
-        attraction[:], satisfaction[:] = options.mean(clicks, looks), options.mean(satisfied, told)
-        perseverance[:] = options.mean(went[:1], went[1:])
+        total += options.penalty(attraction) + options.other.penalty(satisfaction, perseverance)
+        attraction[:], satisfaction[:] = options.mean(clicks, looks), options.other.mean(satisfied, told)
+        perseverance[:] = options.other.mean(went[:1], went[1:])
         return total
 
     climb = Climb(step, [attraction, satisfaction, perseverance])

@@ -57,9 +57,9 @@ def fit_click_chain(counts: ClickCounts, options: Options = Options()) -> Fit:
                 patterns.coded, patterns.impressions, attraction, continuation, looks, doubt, good, told, went, could
             )
         )
-        total += options.penalty(attraction, continuation)
+        total += options.penalty(attraction) + options.other.penalty(continuation)
         attraction[:] = options.mean(clicks + good, looks + told)
-        continuation[:] = options.mean(went, could)
+        continuation[:] = options.other.mean(went, could)
         return total
 
     climb = Climb(step, [attraction, continuation])

@@ -46,7 +46,7 @@ def fit_dependent_paper(counts: ClickCounts, options: Options = Options()) -> Fi
     """
     clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
     at, last = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.looks.last_at))
-    model = DependentClick(options.mean(clicks, looks), squeezed(options.mean(at - last, at)))
+    model = DependentClick(options.mean(clicks, looks), squeezed(options.other.mean(at - last, at)))
     return Fit(model, Looks(clicks, looks))
 
 
@@ -68,8 +68,8 @@ def fit_dependent(counts: ClickCounts, options: Options = Options()) -> Fit:
 
     def step() -> float:
         total = float(dependent_step(of, patterns.coded, patterns.impressions, attraction, go_on, *expected))
-        total += options.penalty(attraction, go_on)
-        attraction[:], go_on[:] = options.mean(clicks, looks), options.mean(went, could)
+        total += options.penalty(attraction) + options.other.penalty(go_on)
+        attraction[:], go_on[:] = options.mean(clicks, looks), options.other.mean(went, could)
         return total
 
     climb = Climb(step, [attraction, go_on])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -31,13 +31,17 @@ class Looks:
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is fitted: Beta(α, β) on every chance, and position parameters pooled or for each query."""
+    """How a model is fitted: Beta(α, β) on every chance, and position parameters pooled or for each query.
+
+    `others`, where given, is the prior of every chance but attraction: going on, examination, satisfaction, rates.
+    """
 
     prior: tuple[float, float] = (1.0, 1.0)
     scope: Scope = "pooled"
     iterations: int = ITERATIONS
-    tolerance: float = 1e-7  # the relative rise of the objective not worth another iteration
+    tolerance: float = 1e-8  # the relative rise of the objective not worth another iteration
     strides: bool = True  # iterations may take more than a step at a time
+    others: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not (len(self.prior) == 2 and np.isfinite(self.prior).all() and min(self.prior) >= 0):
@@ -46,6 +50,11 @@ class Options:
             raise InputError(f"scope is {self.scope!r}: give one of {', '.join(SCOPES)}")
         if self.iterations < 1:
             raise InputError(f"iterations is {self.iterations}: give 1 or more")
+
+    @property
+    def other(self) -> Options:
+        """The same, with the prior of chances that are not attractions."""
+        return self if self.others is None else replace(self, prior=self.others)
 
     def mean(self, hits: ArrayLike, trials: ArrayLike) -> Floats:
         """The posterior mean (α + hits) / (α + β + trials); 1/2 where there is neither prior nor trial."""

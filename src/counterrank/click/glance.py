@@ -64,11 +64,15 @@ def climb(cells: Cells, pairs: int, examination: Floats, fixed: NDArray[np.bool_
     looks, doubt, seen = np.zeros(pairs), np.zeros(pairs), np.zeros(len(examination))
 
     def step() -> float:
-        total = glance_step(
-            cells.pairs, cells.places, cells.shown, cells.clicked, attraction, examination, looks, doubt, seen
-        ) + options.penalty(attraction, examination[~fixed])
+        total = (
+            glance_step(
+                cells.pairs, cells.places, cells.shown, cells.clicked, attraction, examination, looks, doubt, seen
+            )
+            + options.penalty(attraction)
+            + options.other.penalty(examination[~fixed])
+        )
         attraction[:] = options.mean(clicks, looks)
-        examination[~fixed] = options.mean(seen, at)[~fixed]
+        examination[~fixed] = options.other.mean(seen, at)[~fixed]
         return total
 
     climbed = Climb(step, [attraction, examination])

@@ -63,13 +63,13 @@ class ItemRate(Rate):
 
 def fit_global_rate(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Clicks per shown item."""
-    return Fit(GlobalRate(float(options.mean(counts.clicked.sum(), counts.shown.sum()))))
+    return Fit(GlobalRate(float(options.other.mean(counts.clicked.sum(), counts.shown.sum()))))
 
 
 def fit_rank_rate(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Clicks per impression, by position."""
     clicked, shown = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.shown_at()))
-    return Fit(RankRate(squeezed(options.mean(clicked, shown))))
+    return Fit(RankRate(squeezed(options.other.mean(clicked, shown))))
 
 
 def fit_item_rate(counts: ClickCounts, options: Options = Options()) -> Fit:

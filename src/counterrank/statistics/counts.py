@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.ids import Codes, Ids
+from counterrank.ids import Codes
 from counterrank.statistics.days import DaySums
 from counterrank.statistics.looks import LookCounts
-from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import Pairs, united
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
@@ -94,25 +94,16 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         other = other.rebased(self.origin)
-        a, b = self.pairs, other.pairs
-        query_ids, item_ids = _union(a.query_ids, b.query_ids), _union(a.item_ids, b.item_ids)
-        queries = [query_ids.codes(side.query_ids.texts) for side in (a, b)]
-        items = [item_ids.codes(side.item_ids.texts) for side in (a, b)]
-        of_query = [queries[i][side.queries] for i, side in enumerate((a, b))]
-        of_item = [items[i][side.items] for i, side in enumerate((a, b))]
-        positions = max(a.positions, b.positions)
-        lengths = np.zeros(len(query_ids), dtype=np.int64)
-        for codes, side in zip(queries, (a, b), strict=True):
-            lengths[codes] = np.maximum(lengths[codes], side.lengths)
-        pairs = Pairs.build(query_ids, item_ids, np.concatenate(of_query), np.concatenate(of_item), lengths, positions)
+        pairs, rows_of, queries = united(self.pairs, other.pairs)
+        positions = pairs.positions
         shown = np.zeros((len(pairs), positions), dtype=np.int64)
         clicked = np.zeros_like(shown)
-        totals: list[NDArray[Any]] = [np.zeros(len(query_ids)) for _ in range(3)]
+        totals: list[NDArray[Any]] = [np.zeros(len(pairs.query_ids)) for _ in range(3)]
         moved: dict[str, list[Rankings]] = {"rankings": [], "pages": []}
         looks: list[LookCounts] = []
         patterns: list[Patterns] = []
         for i, part in enumerate((self, other)):
-            rows = pairs.find(of_query[i], of_item[i])
+            rows = rows_of[i]
             depth = part.pairs.positions
             shown[rows] += np.pad(part.shown, ((0, 0), (0, positions - depth)))
             clicked[rows] += np.pad(part.clicked, ((0, 0), (0, positions - depth)))
@@ -122,7 +113,7 @@ class Counts:
                 if groups is not None:
                     moved[name].append(sum_chunks(groups).moved(rows, queries[i], positions))
             if part.looks is not None:
-                looks.append(part.looks.moved(rows, len(pairs), queries[i], len(query_ids), positions))
+                looks.append(part.looks.moved(rows, len(pairs), queries[i], len(pairs.query_ids), positions))
             if part.patterns is not None:
                 patterns.append(part.patterns.moved(rows, queries[i], positions))
         added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
@@ -162,8 +153,3 @@ def _scattered(table: Codes, rows: Codes, size: int) -> Codes:
     out = np.zeros((size, table.shape[1]), dtype=table.dtype)
     out[rows] = table
     return out
-
-
-def _union(a: Ids, b: Ids) -> Ids:
-    new = b.texts.filter(pa.array(a.codes(b.texts) < 0))
-    return Ids(pa.concat_arrays([a.texts, new]), a.integer and b.integer)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -64,6 +65,26 @@ def text_order(pairs: Pairs) -> Codes:
     place = np.empty(len(texts), dtype=np.int64)
     place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
     return np.append(place[pairs.items], -1)
+
+
+def united(a: Pairs, b: Pairs) -> tuple[Pairs, list[Codes], list[Codes]]:
+    """The pairs of both; the row in it of each pair of either, and the code of each query of either."""
+    query_ids, item_ids = _union(a.query_ids, b.query_ids), _union(a.item_ids, b.item_ids)
+    queries = [query_ids.codes(side.query_ids.texts) for side in (a, b)]
+    items = [item_ids.codes(side.item_ids.texts) for side in (a, b)]
+    of_query = [queries[i][side.queries] for i, side in enumerate((a, b))]
+    of_item = [items[i][side.items] for i, side in enumerate((a, b))]
+    lengths = np.zeros(len(query_ids), dtype=np.int64)
+    for codes, side in zip(queries, (a, b), strict=True):
+        lengths[codes] = np.maximum(lengths[codes], side.lengths)
+    positions = max(a.positions, b.positions)
+    pairs = Pairs.build(query_ids, item_ids, np.concatenate(of_query), np.concatenate(of_item), lengths, positions)
+    return pairs, [pairs.find(of_query[i], of_item[i]) for i in range(2)], queries
+
+
+def _union(a: Ids, b: Ids) -> Ids:
+    new = b.texts.filter(pa.array(a.codes(b.texts) < 0))
+    return Ids(pa.concat_arrays([a.texts, new]), a.integer and b.integer)
 
 
 Table = NDArray[np.float64]  # (P, K): one number per pair and position

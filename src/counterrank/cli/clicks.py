@@ -1,0 +1,108 @@
+"""`counterrank clicks`: click models fitted and compared, and how far down users look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterrank.cli.common import (
+    AsJson,
+    BadRows,
+    Columns,
+    EngineName,
+    Format,
+    LogPath,
+    TimeUnit,
+    console,
+    counting,
+    open_log,
+    print_table,
+    say,
+)
+from counterrank.click import FITS
+from counterrank.click.fit import ITERATIONS, SCOPES, Scope
+from counterrank.errors import unknown
+from counterrank.evaluate.clicks import clicks as compare
+from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.posterior import PRIORS, read_prior
+
+SPLITS = ("impression", "day")
+
+
+def clicks(
+    log: LogPath,
+    test: Annotated[
+        str | None, typer.Option(help="Judge on this log. Default: a part of LOG that is held out.")
+    ] = None,
+    holdout: Annotated[float, typer.Option(help="The share of LOG to judge on.")] = 0.2,
+    split: Annotated[
+        str, typer.Option(help="What is held out: impression (drawn by hash) or day (the last days).")
+    ] = "impression",
+    model: Annotated[str | None, typer.Option(help=f"Comma-separated: {', '.join(FITS)}. Default: all.")] = None,
+    top: Annotated[int | None, typer.Option(help="The first K positions only.")] = None,
+    prior: Annotated[
+        str, typer.Option(help=f"Beta prior α,β on every chance; or {', '.join(PRIORS)}: chosen from the log.")
+    ] = "1,1",
+    scope: Annotated[
+        str, typer.Option(help="Position parameters: pooled over all queries, or each query its own.")
+    ] = "pooled",
+    iterations: Annotated[int, typer.Option(help="Most iterations of models with no closed form.")] = ITERATIONS,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write attractions by (query, item), fitted to all of LOG: .parquet, .csv or .jsonl."),
+    ] = None,
+    columns: Columns = None,
+    format: Format = None,
+    time_unit: TimeUnit = None,
+    bad_rows: BadRows = None,
+    engine: EngineName = "duckdb",
+    as_json: AsJson = False,
+) -> None:
+    """Fit click models, compare them on clicks held out, and show how far down users look.
+
+    Examples:
+
+        counterrank clicks clicks.parquet
+
+        counterrank clicks clicks.parquet --split day --holdout 0.3 --model pbm,ubm,dbn --out attractions.parquet
+
+        counterrank clicks train.gz --test test.gz --format yandex --json
+    """
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    if scope not in SCOPES:
+        raise unknown("scope", scope, SCOPES)
+    chosen_scope: Scope = "query" if scope == "query" else "pooled"
+    if out is not None:
+        check_output(out, "--out")
+        check_apart(out, "--out", log, test, str(bad_rows or "") or None)
+    if bad_rows is not None:
+        check_apart(bad_rows, "--bad-rows", test)
+    source = open_log(log, columns, format, time_unit, bad_rows)
+    other = open_log(test, columns, format, time_unit, None) if test is not None else None
+    with counting(engine) as chosen:
+        result = compare(
+            source,
+            test=other,
+            holdout=holdout,
+            split=split,
+            models=model,
+            top=top,
+            prior=read_prior(prior),
+            scope=chosen_scope,
+            iterations=iterations,
+            engine=chosen,
+        )
+    if out is not None:
+        write_table(result.attractions(), out)
+    if as_json:
+        typer.echo(result.to_json())
+        return
+    print_table(*result.cells(), title=result.summary())
+    console().print()
+    print_table(*result.curve_cells(), texts=(5,))
+    console().print()
+    written = [f"attractions written to {out}"] if out is not None else []
+    say([*result.remarks(), *source.notes, *(other.notes if other is not None else []), *written])

@@ -1,0 +1,125 @@
+"""Impressions to fit to and impressions to judge by: two parts of a log, or two logs, over the same pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from counterrank.click.counts import ClickCounts
+from counterrank.engine import Engine
+from counterrank.errors import InputError
+from counterrank.evaluate.click_counts import count_clicks
+from counterrank.ids import Codes, Ids
+from counterrank.log import Log
+from counterrank.log.keys import text_keys
+from counterrank.log.log import split_day
+from counterrank.statistics.hashing import mix
+from counterrank.statistics.pairs import Pairs, united
+from counterrank.statistics.patterns import Patterns
+
+LOOPED = 4096  # impressions of a pattern up to which each is hashed by itself
+
+
+@dataclass(frozen=True)
+class Halves:
+    """What a model is fitted to, and what it is judged by."""
+
+    train: ClickCounts
+    test: Patterns
+    told: str  # how they were parted
+
+    @property
+    def pairs(self) -> Pairs:
+        return self.train.pairs
+
+
+def part(log: Log, test: Log | None, share: float, by: str, top: int | None, engine: Engine) -> Halves:
+    """Two logs, or one log parted by impression or by day."""
+    if test is not None:
+        one, other = (count_clicks(each, engine=engine, top=top, patterns=True) for each in (log, test))
+        return _of_logs(one, other, test.name)
+    if not 0 < share < 1:
+        raise InputError(f"--holdout is {share:g}: give the share to judge by, between 0 and 1, such as 0.2")
+    if by == "day":
+        return _by_day(log, share, top, engine)
+    if by != "impression":
+        raise InputError(f"--split is {by!r}: give impression or day")
+    counts = count_clicks(log, engine=engine, top=top, patterns=True)
+    assert counts.patterns is not None  # noqa: S101 - asked for
+    out = held_out(counts.pairs, counts.patterns, share)
+    return _halves(counts.pairs, counts.patterns, out, f"{share:.0%} of the impressions, drawn by hash")
+
+
+def held_out(pairs: Pairs, patterns: Patterns, share: float) -> Codes:
+    """(G,) how many impressions of each pattern are held out: each by a hash of what it holds, the same everywhere."""
+    threshold = np.uint64(int(share * 2.0**64))
+    keys = np.empty(len(patterns), dtype=np.uint64)
+    query_keys, item_keys = (text_keys(ids.texts).view(np.uint64) for ids in (pairs.query_ids, pairs.item_ids))
+    out = np.zeros(len(patterns), dtype=np.int64)
+    _draw(
+        query_keys[patterns.queries], item_keys[pairs.items], patterns.coded, patterns.impressions, threshold, keys, out
+    )
+    for g in np.flatnonzero(patterns.impressions > LOOPED):
+        out[g] = np.random.default_rng(int(keys[g])).binomial(patterns.impressions[g], share)
+    return out
+
+
+@njit(cache=True)
+def _draw(queries: Any, items: Any, coded: Any, impressions: Any, threshold: Any, keys: Any, out: Any) -> None:
+    for g in range(len(coded)):
+        key = mix(queries[g])
+        for k in range(coded.shape[1]):
+            v = coded[g, k]
+            if v < 0:
+                break
+            key = mix(key ^ items[v >> 1])
+            key = mix(key ^ np.uint64(v & 1))
+        keys[g] = key
+        if impressions[g] <= LOOPED:
+            for i in range(impressions[g]):
+                if mix(key ^ mix(np.uint64(i + 1))) < threshold:
+                    out[g] += 1
+
+
+def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str) -> Halves:
+    train, test = patterns.taken(patterns.impressions - out), patterns.taken(out)
+    if not (train.total and test.total):
+        raise InputError(
+            f"of {patterns.total} impressions {test.total} were held out ({told}): give a longer log, another share, "
+            "or a log of its own with --test"
+        )
+    return Halves(ClickCounts.of(pairs, train), test, told)
+
+
+def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
+    """The last days, as many as hold the share."""
+    counts = count_clicks(log.daily(), engine=engine, top=top, patterns=True)
+    assert counts.patterns is not None  # noqa: S101 - asked for
+    names, days = split_day(counts.pairs.query_ids.texts)
+    found, n = np.unique(days, return_inverse=True)
+    if len(found) < 2:
+        raise InputError(f"{log.name}: one day only: --split day needs two or more; split by impression instead")
+    of_day = np.bincount(n, counts.impressions)
+    first = int(np.argmax(np.cumsum(of_day[::-1]) >= share * of_day.sum()))
+    last = min(first + 1, len(found) - 1)
+    query_ids = Ids(names.unique(), log.kinds().native_queries)
+    queries = query_ids.codes(names)
+    old = counts.pairs
+    lengths = np.zeros(len(query_ids), dtype=np.int64)
+    np.maximum.at(lengths, queries, old.lengths)
+    pairs = Pairs.build(query_ids, old.item_ids, queries[old.queries], old.items, lengths, old.positions)
+    late = days[counts.patterns.queries] >= found[-last]
+    patterns = counts.patterns.moved(pairs.find(queries[old.queries], old.items), queries, old.positions)
+    out = np.where(late, patterns.impressions, 0)
+    told = f"the last {last} of {len(found)} days" if last > 1 else f"the last of {len(found)} days"
+    return _halves(pairs, patterns, out, told)
+
+
+def _of_logs(one: ClickCounts, other: ClickCounts, name: str) -> Halves:
+    pairs, rows, queries = united(one.pairs, other.pairs)
+    assert one.patterns is not None and other.patterns is not None  # noqa: S101, PT018 - asked for
+    moved = [each.moved(rows[i], queries[i], pairs.positions) for i, each in enumerate((one.patterns, other.patterns))]
+    return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name)
