@@ -122,3 +122,9 @@ def test_a_query_without_looks_has_the_uniform_prior() -> None:
 def test_priors_that_make_no_sense_are_refused(text: str, hint: str) -> None:
     with pytest.raises(InputError, match=hint):
         read_prior(text)
+
+
+def test_of_equally_likely_priors_on_the_grid_the_smallest_is_taken() -> None:
+    """One item clicked once, one not: αβ/(α+β)² is the same for all α = β."""
+    found = choose_prior("grid", np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.array([0, 2]))
+    assert (found.alpha[0], found.beta[0]) == (1.0, 1.0)

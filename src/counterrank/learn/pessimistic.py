@@ -20,6 +20,7 @@ from counterrank.learn.result import flat
 from counterrank.learn.stock import Stock, most_logged
 from counterrank.learn.worth import CLICK_WORTHS, best_lists, value_of
 from counterrank.log import Log
+from counterrank.log.foreign import counted
 from counterrank.posterior import BOUNDS, SCOPES, read_prior
 
 POSITION_SCOPES: tuple[Scope, ...] = ("query", "pooled")
@@ -58,11 +59,6 @@ def pessimistic_from_log(
 
     counts = count_clicks(log, engine=engine, top=top, patterns=click_model == "dcm-ml", rankings=True)
     positions = counts.pairs.positions
-    if k is not None and k > positions:
-        raise InputError(
-            f"--k is {k}, but the log's longest list has {positions} positions: nothing is known of those below; "
-            f"give at most {positions}"
-        )
     curve: Curve | None = None
     if level is None:
         curve = choose_delta(split_log(log, engine, top), click_model, asked, k, candidates, position_scope)
@@ -100,7 +96,7 @@ def pessimistic_from_log(
         items=items,
         values=values,
         reasons=reasons,
-        notes=remarks(log, counts, stock, click_model, fitted, curve, kept, lengths, value, before),
+        notes=_below(k, stock) + remarks(log, counts, stock, click_model, fitted, curve, kept, lengths, value, before),
         click_model=click_model,
         bound=bound,
         delta=level,
@@ -115,6 +111,16 @@ def pessimistic_from_log(
         logged=before,
         curve=curve,
     )
+
+
+def _below(k: int | None, stock: Stock) -> list[str]:
+    """What to say where more positions are to be filled than the log has."""
+    known = stock.pairs.positions
+    if k is None or stock.heights.ndim == 0 or k <= known:
+        return []
+    return [
+        f"--k is {k}, but the log's longest list has {counted(known, 'position')}: those below count as 0 in the values"
+    ]
 
 
 def read_delta(delta: float | str) -> float | None:

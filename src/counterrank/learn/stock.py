@@ -29,7 +29,7 @@ class Stock:
     clicks: Vector  # (P,)
     looks: Vector  # (P,)
     allowed: NDArray[np.bool_]  # (P,)
-    heights: Table  # (K,) or (Q, K)
+    heights: Table  # (K,) or (Q, K); () the same everywhere
     attraction: Vector  # (P,) the click model's own estimate
     notes: tuple[str, ...] = ()
 

@@ -23,14 +23,14 @@ class ListWorth:
 
     fit: str  # a name of click.FITS
     scope: Scope  # whose position parameters: each query's own, or those of the whole log
-    heights: Callable[[Any], Table]  # (K,) or (Q, K) of a fitted model
+    heights: Callable[[Any], Table]  # (K,) or (Q, K) of a fitted model; () the same everywhere
     additive: bool  # Σ height·θ; else 1 − Π(1 − height·θ)
     meaning: str
     caution: str = ""
 
 
 CLICK_WORTHS: dict[str, ListWorth] = {
-    "cm": ListWorth("cm", "query", lambda model: np.ones(1), False, "the chance of a click"),
+    "cm": ListWorth("cm", "query", lambda model: np.ones(()), False, "the chance of a click"),
     "dcm": ListWorth(
         "dcm-paper", "query", lambda model: 1 - model.continuation, False, "the chance of a click that ends the search",
         "looks are counted down to the last click, as in cief2024: pages are read further than that, so attractions "
@@ -72,10 +72,9 @@ def best_lists(lower: Vector, allowed: NDArray[np.bool_], pairs: Pairs, heights:
 
 def wide(heights: Table, size: int, positions: int) -> Table:
     """(size, positions): heights of each query; 0 beyond the last position that is known."""
-    each = np.atleast_2d(heights)
-    if each.shape[1] == 1:  # the same everywhere
-        return np.broadcast_to(each, (size, positions))
-    known = each[:, :positions]
+    if heights.ndim == 0:  # the same everywhere
+        return np.broadcast_to(heights, (size, positions))
+    known = np.atleast_2d(heights)[:, :positions]
     filled = np.pad(known, ((0, 0), (0, positions - known.shape[1])))
     return np.broadcast_to(filled, (size, positions))
 

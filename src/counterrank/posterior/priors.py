@@ -16,6 +16,7 @@ from counterrank.posterior.likelihood import Vector, on_grid
 GRID: Vector = np.exp2(np.arange(10.0))  # cief2024's: 1, 2, …, 512
 LOW, HIGH = 2.0**-10, 2.0**20  # the box of `fit`: the likelihood may have no maximum
 SCOPES = ("query", "global")
+ROUNDING = 1e-12  # likelihoods closer than this, relatively, are equal
 _STARTS: Vector = np.exp2(np.arange(-10.0, 21.0, 2.0))
 
 
@@ -78,7 +79,8 @@ def fitted(groups: Groups) -> NDArray[np.float64]:
 
 def _best(grid: NDArray[np.float64], steps: Vector) -> NDArray[np.float64]:
     flat = grid.reshape(len(grid), -1)
-    top = flat.argmax(axis=1)
+    most = flat.max(axis=1, keepdims=True)
+    top = (flat >= most - ROUNDING * (1 + np.abs(most))).argmax(axis=1)
     return np.stack([steps[top // len(steps)], steps[top % len(steps)], flat[np.arange(len(flat)), top]], axis=1)
 
 
