@@ -59,7 +59,8 @@ def compare(
         str, typer.Option(help=f"How likely a position is looked at: {', '.join(EXAMINATIONS)}, or 1,0.7,…")
     ] = "reciprocal",
     clip: Annotated[
-        str | None, typer.Option(help="For --estimator: the largest weight an impression may get. Default: none.")
+        str | None,
+        typer.Option(help="For --estimator: the largest weight an impression may get, or auto. Default: none."),
     ] = None,
     logging: Annotated[
         str | None, typer.Option(help="The policy behind the log: log (its shares, the default), uniform, or a file.")

@@ -54,7 +54,9 @@ def evaluate(
     examination: Annotated[
         str, typer.Option(help=f"How likely a position is looked at, for pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,…")
     ] = "reciprocal",
-    clip: Annotated[str | None, typer.Option(help="The largest weight an impression may get. Default: none.")] = None,
+    clip: Annotated[
+        str | None, typer.Option(help="The largest weight an impression may get, or auto. Default: none.")
+    ] = None,
     logging: Annotated[
         str | None,
         typer.Option(help="The policy behind the log: log (its shares), propensity (its column), uniform, or a file."),

@@ -304,15 +304,16 @@ def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -
     return row.select("query", "n", **each)
 
 
-def moments(weighed: ir.Table, estimators: Sequence[int]) -> ir.Table:
-    """Σr, Σr², Σw̄, Σw̄² per query and estimator, and Σ r·r' of two."""
+def moments(weighed: ir.Table, estimators: Sequence[int], cross: bool) -> ir.Table:
+    """Σr, Σr², Σw̄, Σw̄² per query and estimator, and with `cross` Σ r·r' of two."""
     row: Any = weighed
     out: dict[str, Any] = {}
     for e in estimators:
         r, w = row[f"r{e}"], row[f"weight{e}"]
-        out |= {f"r{e}": (row.n * r).sum(), f"r2{e}": (row.n * r * r).sum()}
-        out |= {f"w{e}": (row.n * w).sum(), f"w2{e}": (row.n * w * w).sum()}
-        out |= {f"cross{e}_{other}": (row.n * r * row[f"r{other}"]).sum() for other in estimators if other < e}
+        out |= {f"r_{e}": (row.n * r).sum(), f"r2_{e}": (row.n * r * r).sum()}
+        out |= {f"w_{e}": (row.n * w).sum(), f"w2_{e}": (row.n * w * w).sum()}
+        others = [other for other in estimators if other < e] if cross else []
+        out |= {f"cross{e}_{other}": (row.n * r * row[f"r{other}"]).sum() for other in others}
     return row.group_by("query").agg(**out)
 
 

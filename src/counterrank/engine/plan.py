@@ -58,6 +58,7 @@ class Coefficients:
     offset: Sequence[NDArray[np.float64]]  # E times (P, K)
     scale: NDArray[np.float64]  # (E, K)
     constant: NDArray[np.float64]  # (E, Q)
+    cross: bool = True  # Σ r·r' of every two is needed; an engine may give it anyway
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Moments:
     """What the second pass adds up."""
 
     sums: NDArray[np.float64]  # (Q, E, 4): Σr, Σr², Σw̄ and Σw̄² per query, w̄ being an impression's mean weight
-    cross: NDArray[np.float64]  # (E, E): Σ r·r' of two estimators
+    cross: NDArray[np.float64]  # (E, E): Σ r·r' of two estimators; where it was not asked for, only Σ r²
     spreads: list[Spreads]  # E
 
 

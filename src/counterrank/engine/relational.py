@@ -305,15 +305,15 @@ class RelationalPass:
             table[f"offset{e}"] = coefficients.offset[e][rows, positions]
         weighed = x.weighed(self.rows, self.engine.upload(pa.table(table)), estimators)
         weighed = self.engine.keep(weighed)  # it is read several times
-        found = self.engine.fetch(x.moments(weighed, estimators))
+        found = self.engine.fetch(x.moments(weighed, estimators, coefficients.cross))
         out = np.zeros((len(own.query_ids), len(estimators), 4))
         cross = np.zeros((len(estimators), len(estimators)))
         codes = own.query_ids.codes(text(found["query"]))
         for e in estimators:
-            for other in range(e):
+            for other in range(e) if coefficients.cross else ():
                 cross[e, other] = cross[other, e] = numbers(found[f"cross{e}_{other}"], np.float64).sum()
             for i, name in enumerate(("r", "r2", "w", "w2")):
-                out[codes, e, i] = numbers(found[f"{name}{e}"], np.float64)
+                out[codes, e, i] = numbers(found[f"{name}_{e}"], np.float64)
             cross[e, e] = out[:, e, 1].sum()
         constants = {"query": own.query_ids.texts} | {
             f"constant{e}": coefficients.constant[e][pairs.query_ids.codes(own.query_ids.texts)] for e in estimators

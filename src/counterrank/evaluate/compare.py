@@ -11,8 +11,9 @@ import pyarrow as pa
 from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.evaluate.clip import AUTO
 from counterrank.evaluate.comparison import Bound, Comparison, QueryVerdicts, Verdict
-from counterrank.evaluate.options import check_confidence, position_weights
+from counterrank.evaluate.options import check_confidence, number_of, position_weights
 from counterrank.evaluate.pages.asked import Asked, called
 from counterrank.evaluate.paired import check_paired, compare_paired, said_of
 from counterrank.evaluate.question import Question
@@ -35,7 +36,7 @@ def compare(
     top: int | None = None,
     weights: str | Sequence[float] | None = None,
     examination: str | Sequence[float] = "reciprocal",
-    clip: float | None = None,
+    clip: float | str | None = None,
     logging: Any = None,
     candidates: Any = None,
     confidence: float = 0.95,
@@ -59,11 +60,11 @@ def compare(
     if weights is None:
         weights = "dcg" if chosen == "clicks" else "clicks"
     question = Question.ask(
-        log, target, metric=chosen, top=top, weights=weights, examination=examination, clip=clip, logging=logging,
-        candidates=candidates, baseline=baseline,
+        log, target, metric=chosen, top=top, weights=weights, examination=examination,
+        clip=number_of(clip), logging=logging, candidates=candidates, baseline=baseline,
     )  # fmt: skip
     if estimator is not None:
-        return compare_paired(question, estimator, confidence, engine, call)
+        return compare_paired(question, estimator, confidence, engine, call, clip == AUTO)
     if clip is not None:
         raise InputError("--clip is for --estimator: the bound weighs clicks as they are")
     run = open_engine(engine).count(log, question.plan(rankings=False))

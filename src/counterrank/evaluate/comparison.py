@@ -77,6 +77,7 @@ class Comparison(Tabular):
     per_query: pa.Table = field(repr=False)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    clip: float | None = None  # the largest weight, where an estimator has one
     diagnosis: Diagnosis | None = None
     asked: Asked | None = field(default=None, repr=False, compare=False)  # for a page or a picture
 

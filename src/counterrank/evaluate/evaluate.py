@@ -14,8 +14,19 @@ from counterrank.engine import Coefficients, Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
 from counterrank.evaluate.best import doubt, recommended
+from counterrank.evaluate.clip import AUTO, Choice, Grids, clipped
+from counterrank.evaluate.clip import key as clip_key
+from counterrank.evaluate.clip import warning as clip_warning
+from counterrank.evaluate.clip import words as clip_words
 from counterrank.evaluate.joint import Joint
-from counterrank.evaluate.options import check_clip, check_confidence, check_model, check_range, choose_estimators
+from counterrank.evaluate.options import (
+    check_clip,
+    check_confidence,
+    check_model,
+    check_range,
+    choose_estimators,
+    number_of,
+)
 from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.pages.asked import Asked, called
 from counterrank.evaluate.question import Question
@@ -35,7 +46,7 @@ def evaluate(
     top: int | None = None,
     weights: str | Sequence[float] = "clicks",
     examination: str | Sequence[float] = "reciprocal",
-    clip: float | None = None,
+    clip: float | str | None = None,
     logging: Any = None,
     candidates: Any = None,
     interval: str | None = None,
@@ -49,8 +60,9 @@ def evaluate(
 
     `target`: a policy, a file or table of one, {query: items}, or "logging". `logging`: "log" (shares in the log),
     "propensity" (the log's column), "uniform", or a policy. `estimators`: names, or "best" for what a backtest over the
-    log's days recommends. `features`: a file or table of (query, item, numbers), for `dm` and its relatives; `model`:
-    their regression. See the docs of the command for the other options.
+    log's days recommends. `clip`: the largest weight, or "auto" for what the log suggests. `features`: a file or table
+    of (query, item, numbers), for `dm` and its relatives; `model`: their regression. See the docs of the command for
+    the other options.
 
     >>> rows = pa.table({"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "clicks": [[1, 0], [0, 0]] * 2})
     >>> evaluate(rows, {"q": ["a", "b"]}, estimators="ip").value("ip")
@@ -63,8 +75,8 @@ def evaluate(
     if interval is not None and interval not in INTERVALS:
         raise unknown("interval", interval, INTERVALS)
     question = Question.ask(
-        log, target, metric=metric, top=top, weights=weights, examination=examination, clip=clip, logging=logging,
-        candidates=candidates,
+        log, target, metric=metric, top=top, weights=weights, examination=examination,
+        clip=number_of(clip), logging=logging, candidates=candidates,
     )  # fmt: skip
     best = estimators == "best" or (estimators is not None and list(estimators) == ["best"])
     said: list[str] = []
@@ -93,7 +105,12 @@ def evaluate(
         names = [name for name in names if not ESTIMATORS[name].needs_pairs]
         notes.append(reason)
     evidence = replace(evidence, limits=limits)
-    estimates, _ = _estimates(names, evidence, run)
+    choices: dict[str, Choice] = {}
+    if clip == AUTO:
+        estimates, choices = _auto(names, evidence, run)
+    else:
+        estimates, _ = _estimates(names, evidence, run)
+    sides = {name: clipped(evidence, choices[name].clip) if choices else evidence for name in names}
     counts = evidence.counts
     if best:
         said += doubt(estimates[names[0]].clipped)
@@ -106,10 +123,14 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=[
-            row_of(name, e, counts, interval, confidence, *add_deviation(e, name, evidence, limits, confidence))
+            _with_clip(
+                row_of(name, e, counts, interval, confidence, *add_deviation(e, name, sides[name], limits, confidence)),
+                sides[name].clip,
+                choices.get(name),
+            )
             for name, e in estimates.items()
         ],
-        notes=[*said, *log.notes, *notes, *question.notes],
+        notes=[*said, *clip_words(choices), *log.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
         examination=evidence.examination.tolist() if "pbm" in names else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
@@ -124,10 +145,26 @@ def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> tuple[dic
     return finished(drafts, evidence, run)
 
 
+def _auto(names: Sequence[str], evidence: Evidence, run: Pass) -> tuple[dict[str, Estimate], dict[str, Choice]]:
+    """All estimates, each with the clip that the data choose; every clip is weighed in the same second pass."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        grids = Grids(names, evidence)
+        drafts = grids.drafts()
+    done, _ = finished(drafts, evidence, run, cross=False)
+    choices = grids.chosen(done)
+    return {name: done[clip_key(name, choice.number)] for name, choice in choices.items()}, choices
+
+
+def _with_clip(row: Row, clip: float, choice: Choice | None) -> Row:
+    used = clip if ESTIMATORS[row.estimator].clips else math.inf
+    said = clip_warning(choice) if choice is not None else []
+    return replace(row, clip=_finite(used), warnings=[*row.warnings, *said])
+
+
 def finished(
-    drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass
+    drafts: Mapping[str, Estimate | Linear], evidence: Evidence, run: Pass, cross: bool = True
 ) -> tuple[dict[str, Estimate], Joint]:
-    """The same estimates, after the second pass over the rows where one is needed, and what two of them share."""
+    """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share."""
     joint = Joint({})
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, Linear)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
@@ -139,11 +176,13 @@ def finished(
                 [draft.offset for _, draft in linear],
                 np.stack([draft.scale for _, draft in linear]),
                 np.stack([draft.constant for _, draft in linear]),
+                cross,
             )
         )
         for e, (name, draft) in enumerate(linear):
             done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts)
-        joint = Joint.of(dict(linear), moments, evidence.counts)
+        if cross:
+            joint = Joint.of(dict(linear), moments, evidence.counts)
     return {name: done[name] for name in drafts}, joint
 
 

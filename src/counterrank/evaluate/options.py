@@ -90,20 +90,25 @@ def check_clip(clip: Any) -> float:
     try:
         value = float(clip)
     except (TypeError, ValueError):
-        raise InputError(f"--clip is {clip!r}: expected a positive number") from None
+        raise InputError(f"--clip is {clip!r}: expected a positive number, or auto") from None
     if math.isnan(value) or value <= 0:
         raise InputError(f"--clip is {clip}: expected a positive number")
     return value
 
 
-def read_clip(text: str | None) -> float | None:
-    """`--clip` as a number; none is none."""
+def read_clip(text: str | None) -> float | str | None:
+    """`--clip` as a number, or auto; none is none."""
     if text is None or text == "none":
         return None
     if text == "auto":
-        raise InputError("--clip auto is not available yet: use --estimator best, which chooses the clip by a backtest")
+        return text
     clip = check_clip(text)
     return None if math.isinf(clip) else clip
+
+
+def number_of(clip: float | str | None) -> float | None:
+    """A clip that is a number; one that the data choose has none yet."""
+    return None if clip is None or clip == "auto" else check_clip(clip)
 
 
 def check_confidence(confidence: float) -> float:

@@ -8,10 +8,11 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
-from counterrank.engine import Engine, open_engine
+from counterrank.engine import Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS, Estimate, Evidence
+from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, Linear
 from counterrank.estimate.difference import PAIRED, difference
+from counterrank.evaluate.clip import Choice, clipped, grid_below, key, largest_weight, picked, warning
 from counterrank.evaluate.comparison import Bound, Comparison, Verdict
 from counterrank.evaluate.evaluate import finished, row_of
 from counterrank.evaluate.pages.asked import Asked
@@ -33,18 +34,21 @@ def check_paired(name: str) -> str:
     return name
 
 
-def compare_paired(question: Question, name: str, confidence: float, engine: str | Engine, call: str) -> Comparison:
-    """Both policies by the estimator `name`, and the difference with the influence of each impression on both."""
+def compare_paired(
+    question: Question, name: str, confidence: float, engine: str | Engine, call: str, auto: bool = False
+) -> Comparison:
+    """Both policies by the estimator `name`, and the difference with the influence of each impression on both.
+
+    `auto`: with the clip that the data choose for the difference.
+    """
     estimator = ESTIMATORS[name]
     if question.metric == "reward" and estimator.needs_clicks:
         raise InputError(f"{name} credits single clicks, but the metric is a page-level reward: add --metric clicks")
     plan = question.plan(estimator.needs_rankings, "all" if estimator.needs_pairs else "none")
     run = open_engine(engine).count(question.log, plan)
     target, baseline = question.evidences(run, estimator.needs_clicks or estimator.needs_pairs)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no interval
-        alone = [estimator.estimate(side) for side in (target, baseline)]
-        both = difference(estimator, (target, baseline), alone)
-        done, _ = finished(dict(zip((*SIDES, "difference"), (*alone, both), strict=True)), target, run)
+    done, choice = _estimates(estimator, (target, baseline), run, auto)
+    target, baseline = (clipped(side, choice.clip) for side in (target, baseline))
     rows = {
         side: row_of(name, done[side], target.counts, None, confidence, None, warn(name, done[side], evidence))
         for side, evidence in zip(SIDES, (target, baseline), strict=True)
@@ -75,12 +79,37 @@ def compare_paired(question: Question, name: str, confidence: float, engine: str
         estimator=name,
         interval="normal",
         stderr=stderr,
+        clip=choice.clip if math.isfinite(choice.clip) else None,
         by_query=None,
         per_query=_per_query(target, gap),
-        warnings=[f"{side}: {text}" for side, row in rows.items() for text in row.warnings],
+        warnings=[*(f"{side}: {text}" for side, row in rows.items() for text in row.warnings), *_chosen(choice, auto)],
         notes=[*said_of(question.log), *question.notes, f"{name} assumes: {estimator.assumption}"],
         asked=Asked.of(question, engine, call, counts),
     )
+
+
+def _estimates(
+    estimator: Estimator, sides: tuple[Evidence, Evidence], run: Pass, auto: bool
+) -> tuple[dict[str, Estimate], Choice]:
+    """Of target, baseline and their difference; every clip that is tried is weighed in the same pass."""
+    clips = [sides[0].clip]
+    drafts: dict[str, Estimate | Linear] = {}
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no interval
+        if auto:
+            clips = grid_below(max(largest_weight(estimator.name, side) for side in sides))
+        for i, clip in enumerate(clips):
+            both = clipped(sides[0], clip), clipped(sides[1], clip)
+            alone = [estimator.estimate(side) for side in both]
+            found = (*alone, difference(estimator, both, alone))
+            drafts |= {key(side, i): draft for side, draft in zip((*SIDES, "difference"), found, strict=True)}
+        done, _ = finished(drafts, sides[0], run, cross=False)
+    gaps = [done[key("difference", i)] for i in range(len(clips))]
+    choice = picked(clips, gaps, sides[0].counts.total)
+    return {side: done[key(side, choice.number)] for side in (*SIDES, "difference")}, choice
+
+
+def _chosen(choice: Choice, auto: bool) -> list[str]:
+    return [f"the data chose the clip {choice.words()}", *warning(choice)] if auto else []
 
 
 def said_of(log: Log) -> list[str]:

@@ -46,6 +46,7 @@ class Row:
     unsupported: float
     warnings: list[str] = field(default_factory=list)
     page: PageRow | None = None
+    clip: float | None = None  # the largest weight; none for no clip
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON: what only `pi` and `wpi` have stands beside the rest."""

@@ -13,7 +13,7 @@ from counterrank.lab.result import Finding
 LEAST, MOST = CONFIDENCE - 0.01, CONFIDENCE + 0.02
 APPROXIMATE = ("normal", "t", "bootstrap")
 BOUNDED = ("empirical-bernstein", "hoeffding", "theorem3")
-HEAVY = "far"
+HEAVY = ("far", "tail")
 NAMED = 4  # cells that are named
 
 
@@ -31,13 +31,13 @@ def findings(measured: Sequence[Measured], paths: Sequence[Path], logs: int) -> 
             _within(f"{kind} covers 94 % or more, heavy tails too", "a known logging policy", known, kind, slack)
         )
     out.append(_throughout(paths, slack))
-    out.append(_fails([m for m in measured if m.holds and m.world == HEAVY]))
+    out.append(_fails([m for m in measured if m.holds and m.world in HEAVY]))
     return out
 
 
 def _enough(m: Measured) -> bool:
     """Whether an approximation is meant to be good: much evidence, and no heavy tails."""
-    return m.effective >= FEW and m.world != HEAVY
+    return m.effective >= FEW and m.world not in HEAVY
 
 
 def _within(claim: str, where: str, cells: Sequence[Measured], kind: str, slack: float, most: float = 1.0) -> Finding:
@@ -75,10 +75,10 @@ def _fails(cells: Sequence[Measured]) -> Finding:
         (m.effective, m.estimator, m.impressions, c) for m in cells if (c := m.coverage["normal"]) is not None
     )
     if not seen:
-        return Finding(claim, f"the world {HEAVY}", "undecided", "no such cell")
+        return Finding(claim, " and ".join(HEAVY), "undecided", "no such cell")
     low = [each for each in seen if each[3] < LEAST]
     named = "; ".join(
         f"{name} at {n:,}, effective size {size:,.0f}: {100 * c:.1f} %" for size, name, n, c in low[:NAMED]
     )
     last = f"the largest effective size at which it does: {low[-1][0]:,.0f}" if low else "it never does"
-    return Finding(claim, f"the world {HEAVY}", "yes" if low else "no", f"{named}; {last}")
+    return Finding(claim, " and ".join(HEAVY), "yes" if low else "no", f"{named}; {last}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from counterrank.policy import Table
 
 Floats = NDArray[np.float64]
 SEED = 4
+Policies = Callable[[Floats, NDArray[np.int64]], tuple[Floats, Floats]]  # logging and target, from attractions
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,13 @@ class World:
 
 
 def worlds() -> list[World]:
-    """Each estimator's assumption holds in some of them; in `far` the weights have heavy tails."""
+    """Each estimator's assumption holds in some of them; in `far` and `tail` the weights have heavy tails."""
     near, many = _users(5, 4), _users(100, 3)
     alike = np.repeat(np.linspace(0.1, 0.5, 5)[:, None], 4, axis=1)
     return [
         _clicks("near", "position-based users, a target near the log", near),
-        _clicks("far", "the same users, a target that the log hardly shows", near, sharp=True),
+        _clicks("far", "the same users, a target that the log hardly shows", near, far_policies),
+        _clicks("tail", "the same users, a tenth of the target is what the log hardly ever shows", near, tail_policies),
         _clicks("item", "clicks depend on the item alone", near, examination=(1.0, 1.0)),
         _clicks("position", "clicks depend on the position alone", alike),
         _clicks("cascade", "users stop at their first click", near, cascade=True),
@@ -89,8 +92,8 @@ def _users(queries: int, items: int) -> Floats:
 
 
 def _clicks(
-    name: str, title: str, attraction: Floats, *, examination: tuple[float, float] = (1.0, 0.5),
-    cascade: bool = False, sharp: bool = False,
+    name: str, title: str, attraction: Floats, policies: Policies | None = None, *,
+    examination: tuple[float, float] = (1.0, 0.5), cascade: bool = False,
 ) -> World:  # fmt: skip
     items, places = attraction.shape[1], 2
     rankings = np.array(list(permutations(range(items), places)))
@@ -100,7 +103,7 @@ def _clicks(
     if cascade:  # below a click nobody looks
         click[:, :, patterns[:, 0] == 1, 1] = patterns[patterns[:, 0] == 1, 1] == 0
     return _world(name, title, "clicks", rankings, attraction, click.prod(axis=3), patterns,
-                  patterns.sum(axis=1).astype(float), sharp)  # fmt: skip
+                  patterns.sum(axis=1).astype(float), policies or near_policies)  # fmt: skip
 
 
 def _page(name: str, title: str) -> World:
@@ -111,21 +114,34 @@ def _page(name: str, title: str) -> World:
     outcome = np.stack([1 - mean, 0.4 * mean, 0.8 * mean], axis=2)
     outcome[:, :, 0] = 1 - outcome[:, :, 1:].sum(axis=2)
     return _world(name, title, "reward", rankings, appeal, outcome, np.zeros((3, 2), dtype=np.int64),
-                  np.array([0.0, 0.5, 1.0]), False)  # fmt: skip
+                  np.array([0.0, 0.5, 1.0]), near_policies)  # fmt: skip
 
 
 def _world(
     name: str, title: str, metric: Literal["clicks", "reward"], rankings: NDArray[np.int64], attraction: Floats,
-    outcome: Floats, clicks: NDArray[np.int64], reward: Floats, sharp: bool,
+    outcome: Floats, clicks: NDArray[np.int64], reward: Floats, policies: Policies,
 ) -> World:  # fmt: skip
-    """The log ranks by another opinion than the target, and mixes in uniform rankings: half, or 4 % if `sharp`."""
-    rng = np.random.default_rng(SEED + 1)
     queries = len(attraction)
-    other = attraction + rng.normal(0, 0.15, attraction.shape)
-    logging = _ranked(-attraction if sharp else other, rankings, 12.0 if sharp else 4.0, 0.04 if sharp else 0.5)
-    target = _ranked(attraction, rankings, 40.0 if sharp else 4.0, 0.0 if sharp else 0.4)
+    logging, target = policies(attraction, rankings)
     return World(name, title, metric, rankings, np.full(queries, 1 / queries), logging, target, outcome, clicks, reward,
                  attraction[:, :, None])  # fmt: skip
+
+
+def near_policies(attraction: Floats, rankings: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Two opinions on what is attractive, each with many uniform rankings."""
+    other = attraction + np.random.default_rng(SEED + 1).normal(0, 0.15, attraction.shape)
+    return _ranked(other, rankings, 4.0, 0.5), _ranked(attraction, rankings, 4.0, 0.4)
+
+
+def far_policies(attraction: Floats, rankings: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The log shows the least attractive first, the target the most attractive."""
+    return _ranked(-attraction, rankings, 12.0, 0.04), _ranked(attraction, rankings, 40.0, 0.0)
+
+
+def tail_policies(attraction: Floats, rankings: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The target is nine tenths the log."""
+    logging = _ranked(-attraction, rankings, 20.0, 0.001)
+    return logging, 0.9 * logging + 0.1 * _ranked(attraction, rankings, 20.0, 0.0)
 
 
 def _ranked(scores: Floats, rankings: NDArray[np.int64], sharpness: float, uniform: float) -> Floats:
