@@ -13,7 +13,7 @@ from counterrank.click import FITS, ClickCounts, Options, fit_clicks
 from counterrank.click.climb import Climb
 
 Draws = list[tuple[tuple, int]]  # (parameter, outcome) of every draw of a story
-BY_STEPS = ["dcm", "pbm", "ubm", "dbn", "ccm"]
+BY_STEPS = ["dcm-ml", "pbm", "ubm", "dbn", "ccm"]
 
 
 def stories(name: str, shown: list[int], clicks: list[int], width: int, k: int = 0, reading: bool = True):
@@ -37,8 +37,8 @@ def stories(name: str, shown: list[int], clicks: list[int], width: int, k: int =
         return
     draws: list[tuple[Draws, bool]] = []  # what may come next: draws, and whether the user reads on
     if end:
-        draws = [([(("go", k), 0)], False)] if name == "dcm" and click and len(shown) == width else [([], False)]
-    elif name == "dcm":
+        draws = [([(("go", k), 0)], False)] if name == "dcm-ml" and click and len(shown) == width else [([], False)]
+    elif name == "dcm-ml":
         draws = [([(("go", k), on)], bool(on)) for on in (0, 1)] if click else [([], True)]
     elif name == "dbn":
         on = [([(("s", shown[k]), 0)] * click + [(("go",), g)], bool(g)) for g in (0, 1)]
@@ -79,7 +79,7 @@ def one_step(name: str, counts: ClickCounts, parameters: dict, prior: tuple[floa
 def named(name: str, model) -> dict:
     """A model's parameters under the names that stories give them."""
     out = {("a", p): value for p, value in enumerate(model.attraction)}
-    if name == "dcm":
+    if name == "dcm-ml":
         out |= {("go", k): value for k, value in enumerate(model.continuation)}
     elif name == "pbm":
         out |= {("e", k): value for k, value in enumerate(model.examination)}
@@ -94,7 +94,7 @@ def named(name: str, model) -> dict:
 
 @pytest.mark.parametrize("name", BY_STEPS)
 def test_steps_equal_sums_over_stories(name: str) -> None:
-    counts = sampled(CROWD[name], PAIRS, 60, seed=4, ragged=True)
+    counts = sampled(CROWD[name.removesuffix("-ml")], PAIRS, 60, seed=4, ragged=True)
     prior = (1.0, 1.5)
     plain = [FITS[name](counts, Options(prior, iterations=i, strides=False, tolerance=-1)) for i in (1, 2, 3)]
     parameters = named(name, plain[0].model)
@@ -121,7 +121,7 @@ def test_the_objective_never_falls(name: str, prior: tuple[float, float], stride
 
 @pytest.mark.parametrize("name", BY_STEPS)
 def test_strides_reach_the_same_top_sooner(name: str) -> None:
-    counts = sampled(CROWD[name], PAIRS, 3_000, seed=2)
+    counts = sampled(CROWD[name.removesuffix("-ml")], PAIRS, 3_000, seed=2)
     slow = FITS[name](counts, Options(iterations=20_000, tolerance=1e-12, strides=False))
     fast = FITS[name](counts, Options(iterations=20_000, tolerance=1e-12))
     assert fast.iterations < slow.iterations

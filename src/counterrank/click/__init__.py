@@ -7,7 +7,7 @@ from counterrank.click.bayesian import DynamicBayesian, fit_bayesian, fit_simpli
 from counterrank.click.cascade import Cascade, fit_cascade
 from counterrank.click.click_chain import ClickChain, fit_click_chain
 from counterrank.click.counts import ClickCounts
-from counterrank.click.dependent import DependentClick, fit_dependent, fit_dependent_paper
+from counterrank.click.dependent import DependentClick, fit_dependent, fit_dependent_ml
 from counterrank.click.examination import ExaminationFit, fit_examination
 from counterrank.click.fit import Fit, Fitter, Looks, Options, Scope
 from counterrank.click.harvest import harvest_examination
@@ -40,7 +40,7 @@ FITS: dict[str, Fitter] = {
     "item-ctr": fit_item_rate,
     "cm": fit_cascade,
     "dcm": fit_dependent,
-    "dcm-paper": fit_dependent_paper,
+    "dcm-ml": fit_dependent_ml,
     "pbm": fit_position_based,
     "pbm-paper": fit_position_based_paper,
     "ubm": fit_user_browsing,
@@ -48,7 +48,7 @@ FITS: dict[str, Fitter] = {
     "dbn": fit_bayesian,
     "ccm": fit_click_chain,
 }
-CLOSED = ("ctr", "rank-ctr", "item-ctr", "cm", "dcm-paper", "pbm-paper", "sdbn")  # no iterations, no patterns
+CLOSED = ("ctr", "rank-ctr", "item-ctr", "cm", "dcm", "pbm-paper", "sdbn")  # no iterations, no patterns
 
 
 def fit_clicks(

@@ -10,6 +10,7 @@ from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Fit, Looks, Options, effective
+from counterrank.click.halves import in_halves
 from counterrank.click.walk import bayesian_step
 from counterrank.ids import Codes
 
@@ -56,15 +57,12 @@ def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
     perseverance = np.full(1, 0.9)
     clicks = counts.clicked.sum(axis=1).astype(np.float64)
     looks, doubt, satisfied, told = (np.zeros(len(clicks)) for _ in range(4))
+    rows = patterns.coded, patterns.impressions
     went = np.zeros(2)  # how often users went on, of how often they could have
 
     def step() -> float:
-        total = float(
-            bayesian_step(
-                patterns.coded, patterns.impressions, attraction, satisfaction, perseverance[0],
-                looks, doubt, satisfied, told, went,
-            )
-        )  # fmt: skip
+        known = attraction, satisfaction, float(perseverance[0])
+        total = in_halves(bayesian_step, rows, known, (looks, doubt, satisfied, told, went))
         total += options.penalty(attraction) + options.other.penalty(satisfaction, perseverance)
         attraction[:], satisfaction[:] = options.mean(clicks, looks), options.other.mean(satisfied, told)
         perseverance[:] = options.other.mean(went[:1], went[1:])

@@ -10,6 +10,7 @@ from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Fit, Options, effective
+from counterrank.click.halves import in_halves
 from counterrank.click.walk import click_chain_step
 from counterrank.errors import InputError
 from counterrank.ids import Codes
@@ -50,13 +51,11 @@ def fit_click_chain(counts: ClickCounts, options: Options = Options()) -> Fit:
     continuation = np.array([0.9, 0.6, 0.4])
     looks, doubt, good, told = (np.zeros(len(clicks)) for _ in range(4))
     went, could = np.zeros(3), np.zeros(3)
+    rows = patterns.coded, patterns.impressions
 
     def step() -> float:
-        total = float(
-            click_chain_step(
-                patterns.coded, patterns.impressions, attraction, continuation, looks, doubt, good, told, went, could
-            )
-        )
+        known = attraction, continuation
+        total = in_halves(click_chain_step, rows, known, (looks, doubt, good, told, went, could))
         total += options.penalty(attraction) + options.other.penalty(continuation)
         attraction[:] = options.mean(clicks + good, looks + told)
         continuation[:] = options.other.mean(went, could)

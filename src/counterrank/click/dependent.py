@@ -10,6 +10,7 @@ from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Fit, Looks, Options, effective, squeezed
+from counterrank.click.halves import in_halves
 from counterrank.click.walk import dependent_step
 from counterrank.ids import Codes
 
@@ -38,7 +39,7 @@ class DependentClick(Chain):
         return shown_values(self.attraction, rankings), np.ones(1), go_on
 
 
-def fit_dependent_paper(counts: ClickCounts, options: Options = Options()) -> Fit:
+def fit_dependent(counts: ClickCounts, options: Options = Options()) -> Fit:
     """cief2024, appendix A: read down to the last click, everything where there is none; the last click is a stop.
 
     Simple and in closed form, but a page is read past its last click more often than that counts: attraction comes
@@ -50,24 +51,24 @@ def fit_dependent_paper(counts: ClickCounts, options: Options = Options()) -> Fi
     return Fit(model, Looks(clicks, looks))
 
 
-def fit_dependent(counts: ClickCounts, options: Options = Options()) -> Fit:
+def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Maximum likelihood: after its last click a page was left, or read on without finding anything attractive.
 
     Expectation–maximisation over which of the two it was. The evidence on attraction holds the looks past the last
     click too, each with the chance that it happened. A click at position K counts as a stop: the page ends there.
     """
-    patterns = counts.need_patterns("dcm")
-    start = fit_dependent_paper(counts, options).model
+    patterns = counts.need_patterns("dcm-ml")
+    start = fit_dependent(counts, options).model
     assert isinstance(start, DependentClick)  # noqa: S101
     attraction, go_on = start.attraction.copy(), np.atleast_2d(start.continuation).copy()
     clicks = counts.clicked.sum(axis=1).astype(np.float64)
     of = patterns.queries if options.scope == "query" else np.zeros(len(patterns), dtype=np.int64)
     looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
     went, could = np.zeros_like(go_on), np.zeros_like(go_on)
-    expected = looks, doubt, went, could
+    rows = of, patterns.coded, patterns.impressions
 
     def step() -> float:
-        total = float(dependent_step(of, patterns.coded, patterns.impressions, attraction, go_on, *expected))
+        total = in_halves(dependent_step, rows, (attraction, go_on), (looks, doubt, went, could))
         total += options.penalty(attraction) + options.other.penalty(go_on)
         attraction[:], go_on[:] = options.mean(clicks, looks), options.other.mean(went, could)
         return total

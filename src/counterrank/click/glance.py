@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from counterrank.click.base import Floats
 from counterrank.click.climb import Climb
 from counterrank.click.fit import Looks, Options, effective
+from counterrank.click.halves import in_halves
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import sum_by
 
@@ -63,14 +64,11 @@ def climb(cells: Cells, pairs: int, examination: Floats, fixed: NDArray[np.bool_
     attraction = np.full(pairs, 0.5)
     looks, doubt, seen = np.zeros(pairs), np.zeros(pairs), np.zeros(len(examination))
 
+    rows = cells.pairs, cells.places, cells.shown, cells.clicked
+
     def step() -> float:
-        total = (
-            glance_step(
-                cells.pairs, cells.places, cells.shown, cells.clicked, attraction, examination, looks, doubt, seen
-            )
-            + options.penalty(attraction)
-            + options.other.penalty(examination[~fixed])
-        )
+        total = in_halves(glance_step, rows, (attraction, examination), (looks, doubt, seen))
+        total += options.penalty(attraction) + options.other.penalty(examination[~fixed])
         attraction[:] = options.mean(clicks, looks)
         examination[~fixed] = options.other.mean(seen, at)[~fixed]
         return total

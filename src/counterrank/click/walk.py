@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+TINY = 1e-200
+
 
 @njit(cache=True, nogil=True)
 def read_row(coded, clicked):
@@ -36,25 +38,27 @@ def walk(length, last, clicked, a, u, v, blank, examined):
 
     `blank[k]` becomes B_k. `examined[length]`, beyond the end, is the chance that the user would have read on.
     """
-    total = 0.0
+    total, chance = 0.0, 1.0  # logarithms are dear: one for many factors
     blank[length] = 1.0
     for k in range(length - 1, last, -1):
         blank[k] = (1.0 - a[k]) * ((1.0 - u[k]) + u[k] * blank[k + 1])
     for k in range(last + 1):
         examined[k] = 1.0
-        if clicked[k]:
-            total += np.log(a[k])
-            if k < last:
-                total += np.log(v[k])
+        if not clicked[k]:
+            chance *= (1.0 - a[k]) * u[k]
         else:
-            total += np.log((1.0 - a[k]) * u[k])
+            chance *= a[k] * v[k] if k < last else a[k]
+        if chance < TINY:
+            total += np.log(chance)
+            chance = 1.0
     if last >= 0:
         rest = (1.0 - v[last]) + v[last] * blank[last + 1]
-        total += np.log(rest)
+        chance *= rest
         examined[last + 1] = v[last] * blank[last + 1] / rest
     else:
         examined[0] = 1.0
-        total += np.log(blank[0])
+        chance *= blank[0]
+    total += np.log(chance)
     for k in range(last + 1, length):
         rest = (1.0 - u[k]) + u[k] * blank[k + 1]
         examined[k + 1] = examined[k] * u[k] * blank[k + 1] / rest

@@ -32,12 +32,12 @@ class ListWorth:
 CLICK_WORTHS: dict[str, ListWorth] = {
     "cm": ListWorth("cm", "query", lambda model: np.ones(()), False, "the chance of a click"),
     "dcm": ListWorth(
-        "dcm-paper", "query", lambda model: 1 - model.continuation, False, "the chance of a click that ends the search",
+        "dcm", "query", lambda model: 1 - model.continuation, False, "the chance of a click that ends the search",
         "looks are counted down to the last click, as in cief2024: pages are read further than that, so attractions "
         "come out too high and bounds hold less often than they say; dcm-ml counts looks by maximum likelihood",
     ),
     "dcm-ml": ListWorth(
-        "dcm", "query", lambda model: 1 - model.continuation, False, "the chance of a click that ends the search"
+        "dcm-ml", "query", lambda model: 1 - model.continuation, False, "the chance of a click that ends the search"
     ),
     "pbm": ListWorth(
         "pbm", "pooled", lambda model: model.examination, True, "expected clicks",
