@@ -12,14 +12,15 @@ from counterrank.evaluate import Comparison, Evaluation, backtest, check, clicks
 from counterrank.learn import Optimization, optimize
 from counterrank.log import Log, read_log
 from counterrank.policy import read_policy
+from counterrank.version import __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "Comparison",
     "Evaluation",
     "InputError",
     "Log",
     "Optimization",
+    "__version__",
     "backtest",
     "check",
     "clicks",

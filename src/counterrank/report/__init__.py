@@ -7,7 +7,7 @@ from counterrank.report.page import LARGEST, Section, bullets, facts, page, para
 from counterrank.report.picture import Picture, write
 from counterrank.report.table import Cell, Column, table
 from counterrank.report.whiskers import Reference, Whisker, whiskers
-from counterrank.report.words import figure_of, ident, percent, sentence
+from counterrank.report.words import figure_of, ident, percent, sentence, spread_of
 
 __all__ = [
     "LARGEST",
@@ -32,6 +32,7 @@ __all__ = [
     "paragraph",
     "percent",
     "sentence",
+    "spread_of",
     "table",
     "whiskers",
     "write",

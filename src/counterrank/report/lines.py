@@ -11,6 +11,7 @@ from counterrank.report.scale import Scale, around, tick_text
 from counterrank.report.words import figure_of
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 250, 64, 130, 16, 46
+LINE = 16  # height of a label
 _CLASSES = ("cr-first", "cr-second")
 
 
@@ -53,7 +54,8 @@ def lines(
         if i % every == 0
     ]
     below = text_at((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, unit, anchor="middle", class_="cr-quiet")
-    drawn = [_series(one, x, y, name, joined) for one, name in zip(series, _CLASSES, strict=False)]
+    places_of = _apart([_last(one, y) for one in series])
+    drawn = [_series(one, x, y, name, joined, at) for one, name, at in zip(series, _CLASSES, places_of, strict=False)]
     said = "; ".join(f"{s.label}: {_ends(s)}" for s in series)
     table = [[place, *(figure_of(s.values[i]) for s in series)] for i, place in enumerate(places)]
     header = [unit, *(s.label for s in series)]
@@ -65,7 +67,20 @@ def _ends(series: Series) -> str:
     return f"from {figure_of(known[0], 3)} to {figure_of(known[-1], 3)}" if known else "no numbers"
 
 
-def _series(series: Series, x: Scale, y: Scale, class_: str, joined: bool) -> Markup:
+def _last(series: Series, y: Scale) -> float:
+    known = [v for v in series.values if v is not None]
+    return y(known[-1]) if known else 0.0
+
+
+def _apart(heights: list[float]) -> list[float]:
+    """Where labels stand, so that two do not overlap."""
+    if len(heights) == 2 and abs(heights[0] - heights[1]) < LINE:
+        middle, way = sum(heights) / 2, 1 if heights[0] > heights[1] else -1
+        return [middle + way * LINE / 2, middle - way * LINE / 2]
+    return heights
+
+
+def _series(series: Series, x: Scale, y: Scale, class_: str, joined: bool, label: float) -> Markup:
     points = [(i, v) for i, v in enumerate(series.values) if v is not None]
     parts: list[Markup] = []
     if joined and len(points) > 1:
@@ -76,6 +91,5 @@ def _series(series: Series, x: Scale, y: Scale, class_: str, joined: bool) -> Ma
             parts.append(line_at(x(i), y(v - half), x(i), y(v + half), "cr-whisker"))
         parts.append(element("circle", element("title", figure_of(v)), cx=x(i), cy=y(v), r=3.5, class_="cr-dot"))
     if points:
-        last, value = points[-1]
-        parts.append(text_at(x(last) + 12, y(value) + 4, series.label))
+        parts.append(text_at(x(points[-1][0]) + 12, label + 4, series.label))
     return element("g", parts, class_=class_)

@@ -18,6 +18,7 @@ class Section:
     """A part of a page, with a name that links to it."""
 
     key: str
+    name: str  # in the list of parts
     title: str
     body: Child
 
@@ -39,7 +40,7 @@ def page(title: str, header: Child, sections: Sequence[Section], footer: Child) 
         element("title", title),
         verbatim("style", style),
     )
-    links = [element("li", element("a", section.title, href=f"#{section.key}")) for section in sections]
+    links = [element("li", element("a", section.name, href=f"#{section.key}")) for section in sections]
     body = element(
         "body",
         element("a", "Skip to the answer", href="#answer", class_="skip"),

@@ -9,10 +9,10 @@ from statistics import median
 from counterrank.report.markup import Markup, element
 from counterrank.report.picture import Picture, line_at, text_at, together
 from counterrank.report.scale import Scale, around, tick_text
-from counterrank.report.words import figure_of, visible
+from counterrank.report.words import figure_of, spread_of, visible
 
-WIDTH, LEFT, RIGHT, ROW = 720, 150, 190, 30
-WIDE = 6.0  # an interval so many times wider than the median one runs off the picture
+WIDTH, LEFT, RIGHT, ROW = 780, 120, 240, 30
+FAR = 6.0  # what is so many times wider, or further off, than the others runs off the picture
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def whiskers(
     best = next((row for row in rows if row.lead and row.value is not None), None)
     said = f"{len(rows)} rows" + (f"; {best.label}: {_numbers(best)}" if best else "")
     said += f"; {reference.label}: {figure_of(reference.value)}" if reference else ""
-    table = [[visible(r.label)[:80], figure_of(r.value), figure_of(r.lower), figure_of(r.upper)] for r in rows]
+    table = [[visible(r.label)[:80], *spread_of(r.value, r.lower, r.upper)] for r in rows]
     if reference is not None:
         table.append([reference.label, figure_of(reference.value), "", ""])
     return Picture(
@@ -80,9 +80,8 @@ def _tick(x: float, y: float, words: str) -> Markup:
 def _numbers(row: Whisker) -> str:
     if row.value is None:
         return row.instead
-    if row.lower is None or row.upper is None:
-        return figure_of(row.value)
-    return f"{figure_of(row.value)} ({figure_of(row.lower)} … {figure_of(row.upper)})"
+    value, lower, upper = spread_of(row.value, row.lower, row.upper)
+    return value if row.lower is None else f"{value} ({lower} … {upper})"
 
 
 def _row(row: Whisker, x: Scale, y: float) -> Markup:
@@ -111,14 +110,16 @@ def _arrow(x: float, y: float, way: int) -> Markup:
 
 
 def _domain(rows: Sequence[Whisker], reference: Reference | None, zero: bool) -> tuple[float, float]:
-    """What the axis spans: all, but for intervals that would leave no room for the others."""
-    whole = [row for row in rows if row.value is not None]
-    widths = [row.upper - row.lower for row in whole if row.lower is not None and row.upper is not None]
-    usual = median(widths) if widths else 0.0
-    lead = [r.upper - r.lower for r in whole if r.lead and r.lower is not None and r.upper is not None]
-    limit = WIDE * max([usual, *lead]) or float("inf")
+    """What the axis spans: all, but for numbers and intervals that would leave no room for the others."""
+    whole = [(row, row.value) for row in rows if row.value is not None]
+    widths = [row.upper - row.lower for row, _ in whole if row.lower is not None and row.upper is not None]
+    lead = [r.upper - r.lower for r, _ in whole if r.lead and r.lower is not None and r.upper is not None]
+    usual = max([median(widths) if widths else 0.0, *lead])
+    centre = median(value for _, value in whole) if whole else 0.0
+    far = FAR * (usual + (median(abs(value - centre) for _, value in whole) if whole else 0.0)) or float("inf")
     shown: list[float | None] = [reference.value] if reference is not None else []
-    for row in whole:
-        wide = row.lower is not None and row.upper is not None and row.upper - row.lower > limit
-        shown += [] if wide else [row.value, row.lower, row.upper]
-    return around(shown or [row.value for row in whole], zero=zero)
+    for row, value in whole:
+        wide = row.lower is not None and row.upper is not None and row.upper - row.lower > FAR * usual > 0
+        if row.lead or abs(value - centre) <= far:
+            shown += [value] if wide else [value, row.lower, row.upper]
+    return around(shown, zero=zero)

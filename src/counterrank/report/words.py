@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from counterrank.report.markup import Markup, element
@@ -57,6 +58,21 @@ def figure_of(value: float | None, digits: int = 4, sign: bool = False) -> str:
         whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
         text = f"{value:+,.{max(digits - whole, 0)}f}"
     return (text if sign or text[0] == "-" else text[1:]).replace("-", "−")
+
+
+def spread_of(value: float | None, lower: float | None, upper: float | None) -> tuple[str, str, str]:
+    """A number and its interval with the same digits: two more than the interval leaves open.
+
+    >>> spread_of(1.20712, 1.18355, 1.2306), spread_of(0.96772, 0.0081, 1.9273)
+    (('1.207', '1.184', '1.231'), ('0.97', '0.01', '1.93'))
+    """
+    if value is None or lower is None or upper is None or not 0 < upper - lower < math.inf:
+        return figure_of(value), figure_of(lower), figure_of(upper)
+    digits = 1 - math.floor(math.log10((upper - lower) / 2))
+    if digits > 6 or max(abs(lower), abs(upper)) >= 1e9:
+        return figure_of(value), figure_of(lower), figure_of(upper)
+    value_, lower_, upper_ = (f"{x:,.{max(digits, 0)}f}".replace("-", "−") for x in (value, lower, upper))
+    return value_, lower_, upper_
 
 
 def percent(share: float | None, digits: int = 1, sign: bool = False) -> str:

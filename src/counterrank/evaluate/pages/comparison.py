@@ -25,6 +25,7 @@ from counterrank.report import (
     paragraph,
     percent,
     sentence,
+    spread_of,
     table,
 )
 
@@ -49,10 +50,10 @@ class ComparisonPage:
     def render(self, rows: int, longest: int) -> str:
         result = self.result
         sections = [
-            Section("difference", "By how much", self._difference()),
+            Section("difference", "Difference", "By how much", self._difference()),
             findings(result.diagnosis, [*result.warnings, *result.notes]),
-            Section("queries", "Queries that gain and lose", self._queries(rows, longest)),
-            Section("assumptions", "What this assumes", self._assumptions()),
+            Section("queries", "Queries", "Queries that gain and lose", self._queries(rows, longest)),
+            Section("assumptions", "Assumptions", "What this assumes", self._assumptions()),
             again(self.asked, self.command, result.impressions, result.confidence),
         ]
         return page(f"{TITLES[result.verdict]} – counterrank", self._header(), sections, footer())
@@ -107,7 +108,7 @@ class ComparisonPage:
         rows = [
             [
                 Cell(name),
-                *(Cell(figure_of(x), x) for x in (bound.value, bound.lower, bound.upper)),
+                *map(Cell, spread_of(bound.value, bound.lower, bound.upper)),
                 Cell(percent(result.unsupported[name]) if name in result.unsupported else ""),
             ]
             for name, bound in both.items()
@@ -125,8 +126,8 @@ class ComparisonPage:
     def _queries(self, rows: int, longest: int) -> Child:
         gains, result = self.gains, self.result
         names = ("baseline" if not self.asked.question.baseline_same else "most logged", "target")
-        said = result.by_query.words() if result.by_query is not None else ""
-        parts: list[Child] = [tally(gains, (said[:1].upper() + said[1:] + ".") if said else "")]
+        said = result.by_query.words() if result.by_query is not None else None
+        parts: list[Child] = [paragraph(said[0].upper(), said[1:], ".") if said else tally(gains, "")]
         parts += both_ways(gains, self.changes, names, longest)
         return [*parts, element("h3", "Query by query"), self._table(rows, longest)]
 

@@ -24,6 +24,7 @@ from counterrank.report import (
     paragraph,
     percent,
     sentence,
+    spread_of,
     table,
 )
 
@@ -54,14 +55,14 @@ class EvaluationPage:
 
     def render(self, rows: int, longest: int) -> str:
         sections = [
-            Section("estimates", "What it is worth", self._estimates()),
+            Section("estimates", "Value", "What it is worth", self._estimates()),
             findings(self.result.diagnosis, self.result.remarks()),
-            Section("queries", "Queries that gain and lose", self._queries(rows, longest)),
-            Section("weights", "How much of the log speaks for it", self._weights()),
-            Section("backtest", "How right were such estimates before?", self.backtest),
-            Section("days", "Day by day", self._days()),
-            Section("positions", "By position", self._positions()),
-            Section("assumptions", "What each estimate assumes", self._assumptions()),
+            Section("queries", "Queries", "Queries that gain and lose", self._queries(rows, longest)),
+            Section("weights", "Weights", "How much of the log speaks for it", self._weights()),
+            Section("backtest", "Backtest", "How right were such estimates before?", self.backtest),
+            Section("days", "Days", "Day by day", self._days()),
+            Section("positions", "Positions", "By position", self._positions()),
+            Section("assumptions", "Assumptions", "What each estimate assumes", self._assumptions()),
             again(self.asked, self.command, self.result.impressions, self.result.rows[0].confidence),
         ]
         return page(f"{self._title()} – counterrank", self._header(), sections, footer())
@@ -89,17 +90,18 @@ class EvaluationPage:
         lead: Child = None
         boxes = []
         if row is not None and row.value is not None:
-            between = f", between {figure_of(row.lower)} and {figure_of(row.upper)}" if row.lower is not None else ""
+            value, lower, upper = spread_of(row.value, row.lower, row.upper)
+            between = f", between {lower} and {upper}" if row.lower is not None else ""
             lead = paragraph(
-                f"By {row.estimator} it would have got {figure_of(row.value)} {self.asked.unit}{between}. "
-                f"The log’s own ranking got {figure_of(mean)}.",
+                f"By {row.estimator} it would have got {value} {self.asked.unit}{between}. The log’s own ranking got "
+                f"{figure_of(mean)}.",
                 class_="lead",
             )
             size = row.effective_sample_size
             relative = percent(row.value / mean - 1, sign=True) if mean else "–"
             evidence = f"{size:,.0f}" if size is not None else "–"
             boxes = [
-                ("Target", figure_of(row.value), f"{self.asked.unit}, by {row.estimator}"),
+                ("Target", value, f"{self.asked.unit}, by {row.estimator}"),
                 ("Log", figure_of(mean), self.asked.unit),
                 ("Difference", relative, f"{figure_of(row.value - mean, 3, sign=True)} {self.asked.unit}"),
                 ("Evidence", evidence, f"effective of {result.impressions:,} impressions"),
@@ -118,19 +120,20 @@ class EvaluationPage:
         rows = [
             [
                 Cell(row.estimator),
-                Cell(figure_of(row.value), row.value),
-                Cell(f"{figure_of(row.lower)} … {figure_of(row.upper)}" if row.lower is not None else "–", row.lower),
-                Cell(row.interval),
+                Cell(value, row.value),
+                Cell(f"{lower} … {upper}" if row.lower is not None else "–", row.lower),
                 Cell(f"{row.effective_sample_size:,.0f}" if row.effective_sample_size is not None else "–"),
                 Cell(percent(row.clipped)),
                 Cell(percent(row.unsupported), class_="warn" if row.unsupported > 0.05 else None),
+                Cell(row.interval),
             ]
             for row in self.result.rows
+            for value, lower, upper in [spread_of(row.value, row.lower, row.upper)]
         ]
         level = f"{100 * self.result.rows[0].confidence:.6g} % interval"
         columns = [
-            Column("estimator", False), Column("value"), Column(level), Column("kind", False), Column("effective size"),
-            Column("clipped"), Column("unsupported"),
+            Column("estimator", False), Column("value"), Column(level), Column("effective size"), Column("clipped"),
+            Column("unsupported"), Column("kind of interval", False),
         ]  # fmt: skip
         caption = (
             "Dots are estimates, lines their intervals; arrows where an interval runs off the picture. The dashed line "
@@ -160,7 +163,7 @@ class EvaluationPage:
                 Cell(figure_of(float(means[q])), float(means[q])),
                 Cell(figure_of(float(means[q] + gains.gain[q])), float(means[q] + gains.gain[q])),
                 Cell(figure_of(float(gains.gain[q]), 3, sign=True), float(gains.gain[q]), _way(gains.gain[q])),
-                Cell(figure_of(float(effect[q]), 2, sign=True), float(effect[q])),
+                Cell(figure_of(float(effect[q]), sign=True), float(effect[q])),
             ]
             for q in chosen.tolist()
         ]

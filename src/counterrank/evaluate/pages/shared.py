@@ -25,6 +25,7 @@ from counterrank.report import (
     percent,
     sentence,
 )
+from counterrank.version import __version__
 
 COLOURS: dict[Level, str] = {"trust": "good", "caution": "warn", "do not trust": "bad"}
 SIGNS: dict[Level, str] = {"trust": "✓", "caution": "!", "do not trust": "✕"}
@@ -32,10 +33,10 @@ PLACES = 10  # positions of a ranking that are shown
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "scikit-learn")
 
 
-def badge(level: Level, words: str | None = None) -> Markup:
+def badge(level: Level) -> Markup:
     """Trust in a colour, a sign and words."""
     return element(
-        "span", element("span", SIGNS[level], aria_hidden="true"), " ", words or level.capitalize(),
+        "span", element("span", SIGNS[level], aria_hidden="true"), " ", level.capitalize(),
         class_=f"badge {COLOURS[level]}",
     )  # fmt: skip
 
@@ -43,11 +44,8 @@ def badge(level: Level, words: str | None = None) -> Markup:
 def trust(diagnosis: Diagnosis | None) -> Child:
     if diagnosis is None:
         return None
-    of = f" {diagnosis.estimator}" if diagnosis.estimator is not None else ""
-    return element(
-        "p", badge(diagnosis.verdict, diagnosis.verdict.capitalize() + of), element("span", sentence(diagnosis.reason)),
-        class_="verdict",
-    )  # fmt: skip
+    of = f"On {diagnosis.estimator}: " if diagnosis.estimator is not None else ""
+    return element("p", badge(diagnosis.verdict), element("span", of, sentence(diagnosis.reason)), class_="verdict")
 
 
 def tiles(rows: Sequence[tuple[str, str, str]]) -> Markup:
@@ -78,7 +76,9 @@ def findings(diagnosis: Diagnosis | None, said: Sequence[str]) -> Section:
         )
     if said:
         body += [element("h3", "Also said"), bullets([sentence(text) for text in said])]
-    return Section("findings", "What speaks for and against it", body or paragraph("Nothing was found to say."))
+    return Section(
+        "findings", "Findings", "What speaks for and against it", body or paragraph("Nothing was found to say.")
+    )
 
 
 def tally(gains: Gains, what: str) -> Markup:
@@ -128,7 +128,8 @@ def _item(item: str, way: str, words: str, longest: int) -> Markup:
 
 
 def _ranking(name: str, shown: Shown, items: Sequence[Markup], longest: int) -> Markup:
-    often = f", {percent(shown.chance, 0)} of its pages" if shown.chance is not None and shown.chance < 0.9995 else ""
+    rare = shown.chance is not None and shown.chance < 0.9995
+    often = element("small", f" {percent(shown.chance, 0)} of pages") if rare else None
     more = len(shown.items) - len(items)
     return element(
         "div",
@@ -149,13 +150,13 @@ def again(asked: Asked | None, command: str | None, impressions: int, confidence
         )
     rows += [
         ("confidence", f"{100 * confidence:.6g} %"),
-        ("counterrank", _version("counterrank")),
+        ("counterrank", __version__),
         ("Python", platform.python_version()),
         ("packages", packages),
         ("made", datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")),
     ]
     shown = element("pre", element("code", sentence(call, 4000))) if call else None
-    return Section("again", "How to get this page again", [shown, facts(rows)])
+    return Section("again", "Again", "How to get this page again", [shown, facts(rows)])
 
 
 def _version(package: str) -> str:

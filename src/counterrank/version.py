@@ -1,0 +1,3 @@
+"""Which counterrank this is."""
+
+__version__ = "0.1.0"
