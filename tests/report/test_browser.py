@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from browser import Browser
 from hostile import log, target
 
 import counterrank as cr
+from counterrank.evaluate.diagnosis import Diagnosis, Finding, Tail
 
 CONTRAST = """(() => {
   const parts = (c) => c.match(/[\\d.]+/g).map(Number);
@@ -41,10 +44,24 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     clicks = [[int(rng.random() < 0.6 / (k + 1) * (1 + int(item)) / 4) for k, item in enumerate(o)] for o in orders]
     rows = {"query": queries, "items": orders, "clicks": clicks, "day": rng.integers(1, 6, 2000).tolist()}
     new = {f"query {i}": ["3", "2", "1", "0"] for i in range(50)}
-    result = cr.evaluate(rows, new)
+    doubts = [
+        Finding("overlap", "trust", "the log shows most of it", ["ip"]),
+        Finding("drift", "caution", "it drifts by 3 %", []),
+        Finding("size", "do not trust", "few impressions carry it", ["list"]),
+    ]
+    tail = Tail([0.5, 1.0, 2.0, 4.0], [10.0, 500.0, 20.0], 40.0, 0.0, 3.5, 0.01, 0.02)
+    result = replace(
+        cr.evaluate(rows, new),
+        diagnosis=Diagnosis("caution", "the log drifts", doubts, "pbm"),
+        tails={"list": tail, "ip": tail},
+        days=pa.table({"day": [1, 2], "impressions": [900, 1100], "mean": [0.5, 0.6], "stderr": [0.01, None]}),
+        curve=pa.table({"position": [1, 2], "impressions": [9, 9], "rate": [0.5, 0.2], "examination": [1.0, 0.5]}),
+    )
     return {
         "evaluation": result.report(folder / "e.html"),
-        "comparison": cr.compare(rows, new).report(folder / "c.html"),
+        "comparison": replace(
+            cr.compare(rows, new), diagnosis=Diagnosis("do not trust", "half of it is unsupported", doubts)
+        ).report(folder / "c.html"),
         "hostile": cr.evaluate(log(), target()).report(folder / "h.html"),
         "hostile comparison": cr.compare(log(), target(), "uniform").report(folder / "hc.html"),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 import counterrank as cr
 from counterrank.cli import app
+from counterrank.evaluate.diagnosis import Diagnosis, Level
 from counterrank.report import LARGEST
 
 ROWS = {
@@ -62,6 +64,29 @@ def test_a_comparison_says_who_wins(tmp_path: Path, estimator: str | None) -> No
     assert "hip" in text  # ship it, or do not
     assert result.to_dict().keys().isdisjoint({"asked", "per_query"})
     assert "Difference" in text
+
+
+@pytest.mark.parametrize(
+    ("level", "said"), [("trust", "Ship it."), ("caution", "Ship with care"), ("do not trust", "Do not ship on this")]
+)
+def test_a_winner_is_shipped_only_where_the_log_is_trusted(tmp_path: Path, level: Level, said: str) -> None:
+    clicks = [[1, 0], [0, 1]] * 200
+    rows = {"query": ["q"] * 400, "items": [["a", "b"], ["b", "a"]] * 200, "clicks": clicks}
+    judged = cr.compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]})
+    assert judged.verdict == "target"
+    made = replace(judged, diagnosis=Diagnosis(level, "so it is", [])).report(tmp_path / "c.html")
+    text = read(made).text
+    assert said in text
+    assert level.capitalize() in text
+    assert ("on evidence not to be trusted" in text) == (level == "do not trust")
+
+
+def test_the_demo_ends_with_the_path_of_a_page(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--impressions", "2000"])
+    assert done.exit_code == 0, done.output
+    last = Path(done.output.splitlines()[-1])
+    assert last.suffix == ".html"
+    assert "counterrank evaluate" in read(last).text
 
 
 def test_the_command_writes_one(files: tuple[Path, Path], tmp_path: Path) -> None:

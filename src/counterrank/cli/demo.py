@@ -13,6 +13,8 @@ from counterrank.cli.common import console, print_table, say
 from counterrank.errors import InputError
 from counterrank.evaluate import compare, evaluate
 from counterrank.evaluate.result import Row, number
+from counterrank.learn import optimize
+from counterrank.log.write import write_table
 from counterrank.policy import Policy, read_policy
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
@@ -27,7 +29,7 @@ def demo(
     impressions: Annotated[int, typer.Option(help="Impressions of the made-up log.")] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 7,
 ) -> None:
-    """Simulate a log, check it, judge three policies beside the truth, and compare one with the log's own.
+    """Simulate a log, check it, judge three policies beside the truth, compare, optimize, and write a report.
 
     Example:
 
@@ -82,11 +84,37 @@ def demo(
 
     title("4. Ship it? One bound on the difference to the logging policy")
     better = folder / "better.parquet"
-    screen.print(f"$ counterrank compare {log} --target {better}", style="dim", markup=False, soft_wrap=True)
+    asked = f"counterrank compare {log} --target {better}"
+    screen.print(f"$ {asked}", style="dim", markup=False, soft_wrap=True)
     answer = compare(str(log), read_policy(better))
     print_table(*answer.cells(), title=answer.summary())
     screen.print()
-    say([*answer.remarks(), f"The files are in {folder}"])
+    say(answer.remarks())
+
+    title("5. Better rankings from the log itself, by their lower bounds")
+    learnt = folder / "learnt.parquet"
+    screen.print(
+        f"$ counterrank optimize {log} --click-model pbm --out {learnt}", style="dim", markup=False, soft_wrap=True
+    )
+    found = optimize(str(log), click_model="pbm")
+    write_table(found.policy_rows(), learnt)
+    header, ranked = found.cells()
+    print_table(header, ranked[:3], title=found.summary(), texts=(0, 1, 3))
+    screen.print()
+    known = {"logging": world.logging_policy(), "better": policies["better"], "learnt": found.policy}
+    values = ", ".join(f"{name} {number(float(truth(world, policy)), 3)}" for name, policy in known.items())
+    say([f"The truth, in clicks an impression: {values}."])
+
+    title("6. All of it on one page, to show the others")
+    pages = {}
+    for name, command in {"comparison": asked, "evaluation": f"counterrank evaluate {log} --target {better}"}.items():
+        pages[name] = folder / f"{name}.html"
+        line = f"{command} --report {pages[name]}"
+        screen.print(f"$ {line}", style="dim", markup=False, soft_wrap=True)
+        (answer if name == "comparison" else evaluate(str(log), read_policy(better))).report(pages[name], line)
+    say([f"The files are in {folder}", "open in a browser:"])
+    for path in pages.values():
+        screen.print(str(path.absolute()), markup=False, soft_wrap=True)
 
 
 def _cell(row: Row) -> str:

@@ -10,7 +10,7 @@ from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate.comparison import Bound, Comparison
 from counterrank.evaluate.pages.changes import Change, Gains, changes, gains_of
 from counterrank.evaluate.pages.pictures import plot_comparison, plot_separate
-from counterrank.evaluate.pages.shared import again, both_ways, findings, footer, left_out, tally, tiles, trust
+from counterrank.evaluate.pages.shared import again, both_ways, doubted, findings, footer, left_out, tally, tiles, trust
 from counterrank.log.foreign import counted
 from counterrank.report import (
     Cell,
@@ -56,7 +56,10 @@ class ComparisonPage:
             Section("assumptions", "Assumptions", "What this assumes", self._assumptions()),
             again(self.asked, self.command, result.impressions, result.confidence),
         ]
-        return page(f"{TITLES[result.verdict]} – counterrank", self._header(), sections, footer())
+        return page(f"{self._title()} – counterrank", self._header(), sections, footer())
+
+    def _title(self) -> str:
+        return TITLES[self.result.verdict] + doubted(self.result.diagnosis)
 
     def ship(self) -> str:
         """Ship or not, in a sentence."""
@@ -80,7 +83,7 @@ class ComparisonPage:
         base = result.separate["baseline"].value
         relative = percent(result.difference / base, sign=True) if result.difference is not None and base else ""
         needed = result.impressions_needed
-        between = f"{figure_of(result.lower, 3, sign=True)} … {figure_of(result.upper, 3, sign=True)}"
+        between = f"{figure_of(result.lower, 3)} … {figure_of(result.upper, 3)}"
         boxes = [
             ("Difference", figure_of(result.difference, 3, sign=True), self.asked.unit),
             ("Relative", relative or "–", "to the baseline"),
@@ -95,7 +98,7 @@ class ComparisonPage:
             paragraph(
                 "Comparison · ", sentence(self.asked.question.log.name, 200), " · ", result.summary(), class_="kicker"
             ),
-            element("h1", TITLES[result.verdict]),
+            element("h1", self._title()),
             paragraph(element("strong", self.ship()), " ", result.answer(), class_="lead"),
             trust(result.diagnosis),
             tiles(boxes),

@@ -10,7 +10,7 @@ from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate.pages.backtested import backtested
 from counterrank.evaluate.pages.changes import Change, Gains, changes, gains_of
 from counterrank.evaluate.pages.pictures import lead_of, plot_curve, plot_days, plot_evaluation, plot_weights
-from counterrank.evaluate.pages.shared import again, both_ways, findings, footer, left_out, tally, tiles, trust
+from counterrank.evaluate.pages.shared import again, both_ways, doubted, findings, footer, left_out, tally, tiles, trust
 from counterrank.report import (
     Cell,
     Child,
@@ -54,6 +54,7 @@ class EvaluationPage:
         return gains_of(per_query["query"], per_query["impressions"], value - self.asked.means)
 
     def render(self, rows: int, longest: int) -> str:
+        title = self._title() + doubted(self.result.diagnosis)
         sections = [
             Section("estimates", "Value", "What it is worth", self._estimates()),
             findings(self.result.diagnosis, self.result.remarks()),
@@ -65,7 +66,7 @@ class EvaluationPage:
             Section("assumptions", "Assumptions", "What each estimate assumes", self._assumptions()),
             again(self.asked, self.command, self.result.impressions, self.result.rows[0].confidence),
         ]
-        return page(f"{self._title()} – counterrank", self._header(), sections, footer())
+        return page(f"{title} – counterrank", self._header(title), sections, footer())
 
     def _row(self) -> Row | None:
         return self.result[self.lead] if self.lead is not None else None
@@ -85,7 +86,7 @@ class EvaluationPage:
             return f"The target is worth {way} than what the log got"
         return f"The target is worth {percent(abs(row.value / mean - 1))} {way} than what the log got"
 
-    def _header(self) -> Child:
+    def _header(self, title: str) -> Child:
         result, row, mean = self.result, self._row(), self.asked.mean
         lead: Child = None
         boxes = []
@@ -110,7 +111,7 @@ class EvaluationPage:
             paragraph(
                 "Evaluation · ", sentence(self.asked.question.log.name, 200), " · ", result.summary(), class_="kicker"
             ),
-            element("h1", self._title()),
+            element("h1", title),
             lead,
             trust(result.diagnosis),
             tiles(boxes) if boxes else None,

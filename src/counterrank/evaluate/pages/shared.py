@@ -41,6 +41,11 @@ def badge(level: Level) -> Markup:
     )  # fmt: skip
 
 
+def doubted(diagnosis: Diagnosis | None) -> str:
+    """What a headline must not leave out."""
+    return ", on evidence not to be trusted" if diagnosis is not None and diagnosis.verdict == "do not trust" else ""
+
+
 def trust(diagnosis: Diagnosis | None) -> Child:
     if diagnosis is None:
         return None
