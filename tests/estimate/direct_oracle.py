@@ -34,43 +34,67 @@ def page(rows: Sequence[dict[str, Any]], features: Features) -> Callable[[str, R
     return x
 
 
-def ridge(x: np.ndarray, y: np.ndarray, w: np.ndarray, penalty: float) -> tuple[float, np.ndarray]:
+def ridge(
+    x: np.ndarray, y: np.ndarray, w: np.ndarray, penalty: float, scale: np.ndarray | None = None
+) -> tuple[float, np.ndarray]:
     """Minimises Σw(y − ŷ)²/Σw + penalty·Σβ², columns scaled to variance 1, by its normal equations."""
     w = w / w.sum()
     mean, mean_y = w @ x, w @ y
-    spread = np.sqrt(w @ (x - mean) ** 2)
-    scale = np.where(spread > 1e-7, spread, np.inf)
+    scale = scale_of(x, w) if scale is None else scale
     z = (x - mean) / scale
     beta = np.linalg.solve(z.T @ (w[:, None] * z) + penalty * np.eye(z.shape[1]), z.T @ (w * (y - mean_y))) / scale
     return float(mean_y - mean @ beta), beta
 
 
-def fit(rows: Sequence[dict[str, Any]], features: Features) -> Predict:
+def scale_of(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    w = w / w.sum()
+    spread = np.sqrt(w @ (x - w @ x) ** 2)
+    return np.where(spread > 1e-7, spread, np.inf)
+
+
+class Fit:
     """Each query by a ridge on the other folds, its penalty by cross-validation among them."""
-    x_of = page(rows, features)
-    x = np.array([x_of(row["query"], tuple(row["items"])) for row in rows])
-    y, w = np.array([reward(row) for row in rows]), np.array([float(row.get("impressions", 1)) for row in rows])
-    fold = np.array([fold_of(row["query"]) for row in rows])
-    models = {}
-    for number in set(fold.tolist()):
-        mine = fold != number if len(set(fold.tolist())) > 1 else fold == number
-        inner = sorted(set(fold[mine].tolist()))
+
+    def __init__(self, rows: Sequence[dict[str, Any]], features: Features) -> None:
+        self.x_of = page(rows, features)
+        self.x = np.array([self.x_of(row["query"], tuple(row["items"])) for row in rows])
+        self.y = np.array([reward(row) for row in rows])
+        self.w = np.array([float(row.get("impressions", 1)) for row in rows])
+        self.fold = np.array([fold_of(row["query"]) for row in rows])
+        self.present = sorted(set(self.fold.tolist()))
+        self.used = {f: self.fold != f if len(self.present) > 1 else self.fold == f for f in self.present}
+        self.penalty = {f: self._penalty(mine) for f, mine in self.used.items()}
+        self.scale = {f: scale_of(self.x[mine], self.w[mine]) for f, mine in self.used.items()}
+        self.models = self.fitted(self.w)
+
+    def _penalty(self, mine: np.ndarray) -> float:
+        x, y, w = self.x, self.y, self.w
+        inner = sorted(set(self.fold[mine].tolist()))
+        if len(inner) == 1:
+            return float(PENALTIES[len(PENALTIES) // 2])
         loss = np.zeros(len(PENALTIES))
-        if len(inner) > 1:
-            for i, penalty in enumerate(PENALTIES):
-                for out in inner:
-                    test = fold == out
-                    base, beta = ridge(x[mine & ~test], y[mine & ~test], w[mine & ~test], penalty)
-                    loss[i] += w[test] @ (y[test] - base - x[test] @ beta) ** 2
+        for i, penalty in enumerate(PENALTIES):
+            for out in inner:
+                test = self.fold == out
+                base, beta = ridge(x[mine & ~test], y[mine & ~test], w[mine & ~test], penalty)
+                loss[i] += w[test] @ (y[test] - base - x[test] @ beta) ** 2
         alike = np.flatnonzero(loss <= loss.min() * (1 + 1e-9))  # the largest of penalties that do as well
-        best = int(alike[-1]) if len(inner) > 1 else len(PENALTIES) // 2
-        models[number] = ridge(x[mine], y[mine], w[mine], PENALTIES[best])
+        return float(PENALTIES[alike[-1]])
 
-    def predict(query: str, ranking: Ranking) -> float:
-        base, beta = models[fold_of(query)]
-        return float(base + x_of(query, ranking) @ beta)
+    def fitted(self, w: np.ndarray) -> dict[int, tuple[float, np.ndarray]]:
+        """The models with other weights of the rows, the penalties and scales as they were."""
+        return {
+            f: ridge(self.x[mine], self.y[mine], w[mine], self.penalty[f], self.scale[f])
+            for f, mine in self.used.items()
+        }
 
-    return predict
+    def __call__(self, query: str, ranking: Ranking) -> float:
+        base, beta = self.models[fold_of(query)]
+        return float(base + self.x_of(query, ranking) @ beta)
+
+
+def fit(rows: Sequence[dict[str, Any]], features: Features) -> Fit:
+    return Fit(rows, features)
 
 
 def expected(rows: Sequence[dict[str, Any]], target: Policy, predict: Predict) -> dict[str, float]:
@@ -86,12 +110,24 @@ def mean(rows: Sequence[dict[str, Any]], of: Callable[[dict[str, Any]], float]) 
     return float(sum(t * of(row) for t, row in zip(times, rows, strict=True)) / sum(times))
 
 
-def dm(rows: Sequence[dict[str, Any]], target: Policy, predict: Predict) -> tuple[float, float]:
-    """Value and standard error."""
-    worth = expected(rows, target, predict)
-    value = mean(rows, lambda row: worth[row["query"]])
-    n = sum(row.get("impressions", 1) for row in rows)
-    return value, (mean(rows, lambda row: (worth[row["query"]] - value) ** 2) / (n - 1)) ** 0.5
+def dm(rows: Sequence[dict[str, Any]], target: Policy, predict: Fit, step: float = 1e-5) -> tuple[float, float]:
+    """Value, and standard error by how the value moves with the weight of each row (the infinitesimal jackknife)."""
+    length = {row["query"]: 0 for row in rows}
+    for row in rows:
+        length[row["query"]] = max(length[row["query"]], len(row["items"]))
+    shown = {
+        q: sum(p * np.append(predict.x_of(q, r), 1.0) for r, p in cut(target[q], k).items()) for q, k in length.items()
+    }
+
+    def value(w: np.ndarray) -> float:
+        models = predict.fitted(w)
+        worth = {q: float(x @ np.append(models[fold_of(q)][1], models[fold_of(q)][0])) for q, x in shown.items()}
+        return float(w @ [worth[row["query"]] for row in rows] / w.sum())
+
+    w = predict.w
+    moved = [(value(w + step * e) - value(w - step * e)) / (2 * step) for e in np.eye(len(w))]
+    n = w.sum()
+    return value(w), float(np.sqrt(w @ np.square(n * np.array(moved)) / n / (n - 1)))
 
 
 def left_over(rows: Sequence[dict[str, Any]], predict: Predict) -> list[dict[str, Any]]:

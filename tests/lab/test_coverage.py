@@ -107,7 +107,7 @@ def test_the_others_still_ask_for_data(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("logging", LOGGINGS)
 @pytest.mark.parametrize("name", ["near", "item", "position", "cascade", "page"])
 def test_normal_t_and_bootstrap_cover_94_to_97_percent(name: str, logging: str) -> None:
-    logs, setting = 700, Setting(WORLDS[name], logging, set(ESTIMATORS) - {"dm"})
+    logs, setting = 700, Setting(WORLDS[name], logging, ESTIMATORS)
     for cell in measure(setting, 3000, logs, ("normal", "t", "bootstrap")):
         if cell.holds:
             for kind, share in cell.coverage.items():

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from counterrank.errors import InputError
+from counterrank.estimate._fit_error import second_moment
 from counterrank.estimate._page_features import PageFeatures
 from counterrank.estimate.base import Evidence, Model, Vector
 from counterrank.ids import Codes
@@ -99,6 +100,7 @@ class Direct:
     missing: float  # share of what the target shows that has no features
     model: Model
     said: list[str]
+    second_moment: float | None = None  # Σψ² of the mean of `expected`, where the model's own noise is known
 
     def residuals(self, evidence: Evidence) -> Evidence:
         """The same evidence, with r − r̂ for rewards."""
@@ -161,7 +163,10 @@ def _fitted(evidence: Evidence) -> Direct:
     fit = Model(evidence.model, list(dict.fromkeys(model.chosen for model in models.values())), len(models), r2)
     notes = [note for model in models.values() for note in model.notes]
     said = [*_words(fit), *dict.fromkeys(notes), *page.said, *said]
-    return Direct(prediction, expected, drawn, left, left2, predicted2, page.missing, fit, said)
+    second = None
+    if isinstance(prediction, Additive):
+        second = second_moment(evidence, page, fold, models, expected, _chunks(evidence))
+    return Direct(prediction, expected, drawn, left, left2, predicted2, page.missing, fit, said, second)
 
 
 def _models(evidence: Evidence, page: PageFeatures) -> tuple[Codes, dict[int, Any]]:

@@ -45,6 +45,16 @@ class PageFeatures:
         x = self.values[rankings].reshape(len(rankings), -1)
         return np.concatenate([x, rankings[:, self.may_be_empty] >= 0], axis=1)
 
+    def expected(self, evidence: Evidence) -> Table:
+        """(Q, width): the features of the target's pages, summed over each query's impressions."""
+        counts = evidence.counts
+        shown = counts.shown.astype(np.float64)
+        if not evidence.same:
+            shown = evidence.shown_by_target * counts.impressions[counts.pairs.queries][:, None]
+        columns = [shown[:, k, None] * self.values[:-1] for k in range(self.positions)]
+        of_pair = np.concatenate([*columns, shown[:, self.may_be_empty]], axis=1)
+        return np.add.reduceat(of_pair, counts.pairs.starts[:-1], axis=0)
+
     def blocks(self, rankings: Codes) -> Iterator[slice]:
         """Parts of these rankings whose features fit into memory."""
         step = max(ENTRIES // self.width, 1)

@@ -27,7 +27,11 @@ class DirectMethod:
         counts, n = evidence.counts, evidence.counts.total
         direct = fitted(evidence)
         mean = evidence.mean(direct.expected)  # from the origin of the rewards
-        second = float((counts.impressions * (direct.expected - mean) ** 2).sum()) + direct.drawn * n * (n - 1)
-        said = [*direct.said, "the interval holds how queries differ, not the model's own error, which may be larger"]
+        if direct.second_moment is not None:
+            second, held = direct.second_moment, "the noise of the regression, not that it may be wrong"
+        else:
+            second = float((counts.impressions * (direct.expected - mean) ** 2).sum()) + direct.drawn * n * (n - 1)
+            held = "how queries differ, not the model's own error, which may be larger"
+        said = [*direct.said, f"the interval holds {held}"]
         value, per_query = float(counts.origin + mean), counts.origin + direct.expected
         return Estimate(value, per_query, second, float(n), 0.0, direct.missing, said, model=direct.model)

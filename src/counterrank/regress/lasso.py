@@ -44,3 +44,9 @@ class Lasso(LinearTraining):
                 max_iter=5000, tol=1e-6, check_input=True,
             )  # fmt: skip
         return np.asarray(found)
+
+    def inverse(self, data: Standardised, penalty: float, beta: Vector) -> Matrix:
+        """Of the columns that are used, as if they had been chosen beforehand."""
+        out, used = np.zeros(data.covariance.shape), np.flatnonzero(beta)
+        out[np.ix_(used, used)] = np.linalg.pinv(data.covariance[np.ix_(used, used)], hermitian=True)
+        return out

@@ -17,11 +17,18 @@ FLAT = 1e-12  # a column whose variance is below this share of its mean square d
 
 @dataclass(frozen=True)
 class LinearFit:
-    """intercept + x @ coefficients."""
+    """intercept + x @ coefficients.
+
+    A row (x, y) moves the prediction at z by 1/weight of y − ŷ + (z − mean) @ inverse @ ((x − mean)·(y − ŷ) − pull).
+    """
 
     intercept: float
     coefficients: Vector
     chosen: str
+    weight: float
+    mean: Vector
+    inverse: Matrix
+    pull: Vector  # the mean of (x − mean)·(y − ŷ), which the penalty holds back
     r2: float | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -64,6 +71,10 @@ class LinearTraining:
         """(width, penalties): the coefficients for each penalty."""
         raise NotImplementedError
 
+    def inverse(self, data: Standardised, penalty: float, beta: Vector) -> Matrix:
+        """(width, width): how the coefficients of this fit move with the covariances with y."""
+        raise NotImplementedError
+
     def add(self, x: Matrix, y: Vector, weight: Vector, fold: Codes) -> None:
         z = np.column_stack([np.ones(len(y)), x, y])
         if self.origin is None:
@@ -90,11 +101,18 @@ class LinearTraining:
         best = len(penalties) // 2
         if len(present) > 1:  # of penalties that do as well but for rounding, the largest
             best = int(np.argmax(np.where(loss <= loss.min() * (1 + SAME), penalties, 0.0)))
-        intercept, coefficients = data.unscaled(self.betas(data, penalties[best : best + 1]))
+        betas = self.betas(data, penalties[best : best + 1])
+        intercept, coefficients = data.unscaled(betas)
+        inverse = self.inverse(data, float(penalties[best]), betas[:, 0]) / np.outer(data.scale, data.scale)
         assert self.origin is not None  # noqa: S101 - rows were added
         shift = self.origin[-1] - self.origin[1:-1] @ coefficients[:, 0]
         r2 = float(1 - loss[best] / plain) if plain > 0 else None
-        return LinearFit(float(intercept[0] + shift), coefficients[:, 0], f"penalty {penalties[best]:.3g}", r2, notes)
+        mean = data.mean + self.origin[1:-1]
+        pull = data.scale * (data.with_y - data.covariance @ betas[:, 0])
+        chosen = f"penalty {penalties[best]:.3g}"
+        return LinearFit(
+            float(intercept[0] + shift), coefficients[:, 0], chosen, data.weight, mean, inverse, pull, r2, notes
+        )
 
 
 def _standardised(sums: Matrix) -> Standardised:

@@ -24,3 +24,7 @@ class Ridge(LinearTraining):
         values, vectors = np.linalg.eigh(data.covariance)
         along = vectors.T @ data.with_y
         return np.asarray(vectors @ (along[:, None] / (np.maximum(values, 0.0)[:, None] + penalties)))
+
+    def inverse(self, data: Standardised, penalty: float, beta: Vector) -> Matrix:
+        values, vectors = np.linalg.eigh(data.covariance)
+        return np.asarray((vectors / (np.maximum(values, 0.0) + penalty)) @ vectors.T)
