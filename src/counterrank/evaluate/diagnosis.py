@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +20,10 @@ class Finding:
     estimators: list[str] = field(default_factory=list)  # whom it concerns; none: all
     numbers: dict[str, Any] = field(default_factory=dict)  # JSON can hold them
 
+    def line(self) -> str:
+        """The words, with whom they concern."""
+        return f"{', '.join(self.estimators)}: {self.words}" if self.estimators else self.words
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -30,9 +35,28 @@ class Diagnosis:
     estimator: str | None = None  # whom the verdict is about
 
     def words(self) -> str:
-        """The verdict in one sentence."""
-        of = f" {self.estimator}" if self.estimator is not None else ""
-        return f"Verdict: {self.verdict}{of}: {self.reason}"
+        """The verdict in one sentence.
+
+        >>> Diagnosis("caution", "few impressions", [], "ip").words(), Diagnosis("trust", "enough", []).words()
+        ('Caution with ip: few impressions.', 'Trust it: enough.')
+        """
+        return f"{self.label()}: {self.reason}."
+
+    def label(self) -> str:
+        """The verdict, and whom it is about."""
+        start = {"trust": "Trust", "caution": "Caution with", "do not trust": "Do not trust"}[self.verdict]
+        return f"{start} {self.estimator or 'it'}"
+
+    def told(self, most: int = 4) -> list[str]:
+        """The verdict, then the doubts that it does not tell already, those on what it is about first."""
+        said = [f for f in self.doubts() if f.words != self.reason]
+        own = [f for f in said if self.concerns(f)]
+        others = [f for f in said if not self.concerns(f) and f.key in ("disagreement", "click-model")]
+        return [self.words(), *(f.line() for f in [*own, *others][:most])]
+
+    def concerns(self, finding: Finding) -> bool:
+        """Whether a finding speaks of what the verdict is about."""
+        return not finding.estimators or self.estimator is None or self.estimator in finding.estimators
 
     def doubts(self, most: int | None = None) -> list[Finding]:
         """The findings that speak against trust, worst first."""
@@ -43,8 +67,17 @@ class Diagnosis:
             "level": self.verdict,
             "reason": self.reason,
             "estimator": self.estimator,
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [_known(asdict(finding)) for finding in self.findings],
         }
+
+
+def _known(value: Any) -> Any:
+    """The same, with None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_known(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from counterrank.evaluate.clip import AUTO, Choice, Grids, clipped
 from counterrank.evaluate.clip import key as clip_key
 from counterrank.evaluate.clip import warning as clip_warning
 from counterrank.evaluate.clip import words as clip_words
+from counterrank.evaluate.findings import Case, day_table
 from counterrank.evaluate.joint import Joint
 from counterrank.evaluate.options import (
     check_clip,
@@ -31,6 +32,7 @@ from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.pages.asked import Asked, called
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Evaluation, PageRow, Row
+from counterrank.evaluate.verdict import curve_table, diagnose
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
 from counterrank.log import read_log
 from counterrank.log.features import read_features
@@ -106,35 +108,42 @@ def evaluate(
         notes.append(reason)
     evidence = replace(evidence, limits=limits)
     choices: dict[str, Choice] = {}
+    joint = Joint({})
     if clip == AUTO:
         estimates, choices = _auto(names, evidence, run)
     else:
-        estimates, _ = _estimates(names, evidence, run)
+        estimates, joint = _estimates(names, evidence, run)
     sides = {name: clipped(evidence, choices[name].clip) if choices else evidence for name in names}
     counts = evidence.counts
     if best:
         said += doubt(estimates[names[0]].clipped)
     if log.rejected:
         notes.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
+    rows = [
+        _with_clip(
+            row_of(name, e, counts, interval, confidence, *add_deviation(e, name, sides[name], limits, confidence)),
+            sides[name].clip,
+            choices.get(name),
+        )
+        for name, e in estimates.items()
+    ]
+    case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint)
     return Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
         positions=evidence.positions,
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
-        rows=[
-            _with_clip(
-                row_of(name, e, counts, interval, confidence, *add_deviation(e, name, sides[name], limits, confidence)),
-                sides[name].clip,
-                choices.get(name),
-            )
-            for name, e in estimates.items()
-        ],
+        rows=rows,
         notes=[*said, *clip_words(choices), *log.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
         examination=evidence.examination.tolist() if "pbm" in names else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, engine, call, counts),
+        diagnosis=diagnose(case),
+        tails=case.tails,
+        days=day_table(counts),
+        curve=curve_table(case),
     )
 
 

@@ -94,6 +94,7 @@ class Evaluation(Tabular):
             "examination": self.examination,
             "model": self.model,
             "notes": self.notes,
+            "verdict": self.diagnosis.to_dict() if self.diagnosis is not None else None,
         }
 
     def to_json(self) -> str:
@@ -152,7 +153,8 @@ class Evaluation(Tabular):
         for row in self.rows:
             for text in row.warnings:
                 by_text.setdefault(text, []).append(row.estimator)
-        return [f"{', '.join(names)}: {text}" for text, names in by_text.items()] + self.notes
+        verdict = self.diagnosis.told() if self.diagnosis is not None else []
+        return [*verdict, *(f"{', '.join(names)}: {text}" for text, names in by_text.items()), *self.notes]
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -57,7 +57,7 @@ class EvaluationPage:
         title = self._title() + doubted(self.result.diagnosis)
         sections = [
             Section("estimates", "Value", "What it is worth", self._estimates()),
-            findings(self.result.diagnosis, self.result.remarks()),
+            findings(self.result.diagnosis, self.result.said()),
             Section("queries", "Queries", "Queries that gain and lose", self._queries(rows, longest)),
             Section("weights", "Weights", "How much of the log speaks for it", self._weights()),
             Section("backtest", "Backtest", "How right were such estimates before?", self.backtest),

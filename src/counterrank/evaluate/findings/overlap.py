@@ -1,0 +1,86 @@
+"""Does the log show what the target shows?"""
+
+from __future__ import annotations
+
+import math
+
+from counterrank.estimate import ESTIMATORS
+from counterrank.evaluate.diagnosis import Finding, Level
+from counterrank.evaluate.findings.case import Case, grade, merged, percent
+from counterrank.evaluate.result import Row
+
+NOTHING = 1e-9  # a share that is smaller is rounding
+LOST = 0.2  # of the target's mass, from which nothing is to be trusted
+SMALL = 0.1  # of half the interval, below which a bias does not matter
+OFF, FAR_OFF = 0.05, 0.2  # how far the mean weight may be from what it should be
+SURE = 3.0  # standard errors
+
+
+def overlap(case: Case) -> list[Finding]:
+    """The share of the target's mass that the log supports, in each estimator's own sense.
+
+    What is missing is a bias of about its share of the value: it matters where that is no longer small beside the
+    interval.
+    """
+    out = []
+    for name, row in case.rows.items():
+        if row.value is None or name in ("dm", "rctr"):
+            continue
+        lost = row.unsupported
+        numbers = {"supported": 1 - lost, "unsupported": lost}
+        if lost <= NOTHING:
+            out.append(Finding("overlap", "trust", "the log supports all of what the target shows", [name], numbers))
+            continue
+        level = _level(lost, row)
+        words = f"the log never shows {percent(lost)} of what the target shows"
+        if level == "trust":
+            words += ", which is little beside the interval"
+        out.append(Finding("overlap", level, words, [name], numbers))
+    return merged(out)
+
+
+def _level(lost: float, row: Row) -> Level:
+    if lost >= LOST:
+        return "do not trust"
+    if row.lower is None or row.upper is None or row.value is None:
+        return "caution"
+    return "trust" if lost * abs(row.value) <= SMALL * (row.upper - row.lower) / 2 else "caution"
+
+
+def clipped(case: Case) -> list[Finding]:
+    """Clipped weights bias an estimate."""
+    words = "{} of the weights were clipped, which biases the estimate"
+    return merged(
+        [
+            Finding("clipped", "caution", words.format(percent(row.clipped)), [name], {"clipped": row.clipped})
+            for name, row in case.rows.items()
+            if row.clipped > 0 and row.value is not None
+        ]
+    )
+
+
+def balance(case: Case) -> list[Finding]:
+    """Weights from a logging policy that is known average 1. Where they do not, what weighs most was not met, or the
+    policy is not the one that logged."""
+    evidence, out = case.evidence, []
+    for name, estimate in case.estimates.items():
+        rankings = ESTIMATORS[name].needs_rankings
+        known = not (evidence.estimated if rankings else evidence.shares)
+        mean, size = estimate.mean_weight, estimate.effective_sample_size
+        expected = 1.0 if rankings and evidence.by_propensity else estimate.expected_weight
+        if not known or evidence.same or estimate.clipped > 0 or None in (mean, expected, size):
+            continue
+        assert mean is not None and expected is not None and size is not None  # noqa: S101, PT018 - looked above
+        # Σw = n·mean and Σw² = (Σw)²/size
+        error = mean * max(1 / size - 1 / evidence.counts.total, 0.0) ** 0.5
+        gap = abs(mean - expected)
+        if not math.isfinite(mean):
+            continue
+        level = grade(gap, OFF, FAR_OFF) if gap > SURE * error else "trust"
+        words = f"the weights average {mean:.3g} where {expected:.3g} is expected"
+        if level != "trust":
+            why = "what weighs most was hardly met" if mean < expected else "the logging policy does not fit the log"
+            words += f": {why}"
+        numbers = {"mean_weight": mean, "expected": expected, "stderr": error}
+        out.append(Finding("balance", level, words, [name], numbers))
+    return merged(out)
