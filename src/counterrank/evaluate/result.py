@@ -148,13 +148,16 @@ class Evaluation(Tabular):
         return header, body
 
     def remarks(self) -> list[str]:
+        """The verdict with its doubts, then warnings and notes."""
+        return [*(self.diagnosis.told() if self.diagnosis is not None else []), *self.said()]
+
+    def said(self) -> list[str]:
         """Warnings and notes, each once: warnings that several estimators share are said together."""
         by_text: dict[str, list[str]] = {}
         for row in self.rows:
             for text in row.warnings:
                 by_text.setdefault(text, []).append(row.estimator)
-        verdict = self.diagnosis.told() if self.diagnosis is not None else []
-        return [*verdict, *(f"{', '.join(names)}: {text}" for text, names in by_text.items()), *self.notes]
+        return [f"{', '.join(names)}: {text}" for text, names in by_text.items()] + self.notes
 
 
 def number(value: float | None, digits: int = 4) -> str:
