@@ -18,7 +18,7 @@ CURVE = 1 / np.arange(1, 4)
 
 
 def heavy(seed: int, n: int = 1000) -> tuple[pa.Table, dict, float]:
-    """One item of 40, logged with chances that fall by a quarter each; the target is uniform, so weights reach 10,000."""
+    """One item of 40, logged with chances that fall by a quarter each; the target is uniform."""
     rng = np.random.default_rng(seed)
     chance = 0.75 ** np.arange(40)
     chance /= chance.sum()
