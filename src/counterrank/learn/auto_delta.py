@@ -109,9 +109,9 @@ def choose_delta(
 ) -> Curve:
     """The delta whose lists, chosen without a fold, are worth the most on that fold; the smallest of equal ones.
 
-    The worth on a fold is the click model's own value, with attractions and position parameters of that fold alone:
-    each attraction is its posterior mean under the prior that the fold's clicks of the query speak for, so that items
-    with few looks there count as average, neither as 0 nor as what one lucky click says. Queries weigh as they come.
+    The worth on a fold is the click model's own value, with the position parameters and the click rates (clicks per
+    look) of that fold alone: they did not choose, so they do not flatter. Of an item that nobody looked at there, the
+    other folds' posterior mean stands in, under the prior that they speak for. Queries weigh as they come.
     """
     parts = _frequent(parts)
     worth = CLICK_WORTHS[model]
@@ -126,7 +126,7 @@ def choose_delta(
         used = np.where((stock.examined >= lengths) & (held.impressions > 0), held.impressions, 0).astype(np.float64)
         if not used.any():
             continue
-        mean = _means(judge)
+        mean = _rates(judge, stock)
         prior = asked.prior_for(stock)
         weight += used
         for d, delta in enumerate(DELTAS.tolist()):
@@ -147,12 +147,13 @@ def choose_delta(
     return Curve(DELTAS, values, errors, float(DELTAS[best]), len(there), parts.split)
 
 
-def _means(stock: Stock) -> Vector:
-    """Posterior means under each query's own most likely prior."""
-    prior = choose_prior("fit", stock.clicks, stock.looks, stock.pairs.starts)
-    of = stock.pairs.queries
+def _rates(held: Stock, learnt: Stock) -> Vector:
+    """The click rate of each item in `held`; where there were no looks, the posterior mean of `learnt`."""
+    prior = choose_prior("fit", learnt.clicks, learnt.looks, learnt.pairs.starts)
+    of = learnt.pairs.queries
     alpha, beta = prior.alpha[of], prior.beta[of]
-    return np.asarray((alpha + stock.clicks) / (alpha + beta + stock.looks))
+    mean = (alpha + learnt.clicks) / (alpha + beta + learnt.looks)
+    return np.asarray(np.divide(held.clicks, held.looks, out=mean, where=held.looks > 0))
 
 
 def _frequent(parts: Parts) -> Parts:
