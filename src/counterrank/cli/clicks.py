@@ -20,11 +20,14 @@ from counterrank.cli.common import (
     open_log,
     print_table,
     say,
+    working,
 )
 from counterrank.click import FITS
 from counterrank.click.fit import ITERATIONS, SCOPES, Scope
 from counterrank.errors import unknown
-from counterrank.evaluate.clicks import clicks as compare
+from counterrank.evaluate.clicks import judge, model_names
+from counterrank.evaluate.holdout import part
+from counterrank.evaluate.options import check_top
 from counterrank.log.write import check_apart, check_output, write_table
 from counterrank.posterior import PRIORS, read_prior
 
@@ -80,21 +83,14 @@ def clicks(
         check_apart(out, "--out", log, test, str(bad_rows or "") or None)
     if bad_rows is not None:
         check_apart(bad_rows, "--bad-rows", test)
+    names, chosen_prior = model_names(model), read_prior(prior)
+    check_top(top)
     source = open_log(log, columns, format, time_unit, bad_rows)
     other = open_log(test, columns, format, time_unit, None) if test is not None else None
     with counting(engine) as chosen:
-        result = compare(
-            source,
-            test=other,
-            holdout=holdout,
-            split=split,
-            models=model,
-            top=top,
-            prior=read_prior(prior),
-            scope=chosen_scope,
-            iterations=iterations,
-            engine=chosen,
-        )
+        halves = part(source, other, holdout, split, top, chosen)
+    with working() as tell:
+        result = judge(halves, names, chosen_prior, chosen_scope, iterations, tell)
     if out is not None:
         write_table(result.attractions(), out)
     if as_json:
@@ -102,7 +98,7 @@ def clicks(
         return
     print_table(*result.cells(), title=result.summary())
     console().print()
-    print_table(*result.curve_cells(), texts=(5,))
+    print_table(*result.curve_cells(), texts=(6,))
     console().print()
     written = [f"attractions written to {out}"] if out is not None else []
     say([*result.remarks(), *source.notes, *(other.notes if other is not None else []), *written])

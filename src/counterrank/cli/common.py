@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,6 +62,16 @@ def counting(engine: str) -> Iterator[Engine]:
     with line:
         chosen.progress = lambda rows: line.advance(task, rows)
         yield chosen
+
+
+@contextmanager
+def working() -> Iterator[Callable[[str], object]]:
+    """A function that tells what is being done, on stderr where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda what: None
+        return
+    with Console(stderr=True).status("") as line:
+        yield line.update
 
 
 def console() -> Console:

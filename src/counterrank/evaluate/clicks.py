@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from counterrank.click import FITS, Fit, Options, PositionBased, harvest_examination
+from counterrank.click import FITS, Fit, Options
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import ITERATIONS, Scope
 from counterrank.click.score import FLOOR, Score, score
 from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.evaluate.clicks_result import ClickComparison, Curve, ModelRow
+from counterrank.evaluate.click_curve import position_curve
+from counterrank.evaluate.clicks_result import ClickComparison, ModelRow
 from counterrank.evaluate.holdout import Halves, part
 from counterrank.evaluate.options import check_top
 from counterrank.log import read_log
 from counterrank.posterior import choose_prior
 from counterrank.statistics.patterns import Patterns
 
-APART = 0.1  # between two curves, beyond which it is said
 MANY_UNSEEN = 0.05
 
 
@@ -48,11 +48,24 @@ def clicks(
     >>> clicks(log, models="rank-ctr,item-ctr").best
     'item-ctr'
     """
-    names = _names(models)
+    names = model_names(models)
     check_top(top)
     halves = part(read_log(log), None if test is None else read_log(test), holdout, split, top, open_engine(engine))
+    return judge(halves, names, prior, scope, iterations)
+
+
+def judge(
+    halves: Halves,
+    names: Sequence[str],
+    prior: str | tuple[float, float],
+    scope: Scope,
+    iterations: int,
+    tell: Callable[[str], object] = lambda what: None,
+) -> ClickComparison:
+    """Fit to one half, judge on the other; `tell` hears what begins."""
     fits, scores, priors = {}, {}, {}
     for name in names:
+        tell(f"fitting {name}")
         fits[name], priors[name] = _fit(name, halves.train, prior, scope, iterations)
         scores[name] = score(fits[name].model, halves.test)
     best = {
@@ -63,8 +76,9 @@ def clicks(
         _row(name, fits[name], priors[name], scores, best)
         for name in sorted(names, key=lambda name: scores[name].perplexity)
     ]
-    whole = halves.train if test is not None else _whole(halves)
-    curve, notes = _curve(whole, _fit("pbm", whole, prior, "pooled", iterations)[0])
+    tell("the position curve")
+    whole = halves.whole()
+    curve, notes = position_curve(whole, _fit("pbm", whole, prior, "pooled", iterations)[0])
     return ClickComparison(
         impressions=halves.train.total,
         test_impressions=halves.test.total,
@@ -79,11 +93,12 @@ def clicks(
         models=rows,
         curve=curve,
         notes=[*_unseen(halves, priors[best["perplexity"]], isinstance(prior, str)), *notes],
-        attractions=lambda: _attractions(whole, names, prior, scope, iterations),
+        attractions=lambda: _attractions(whole, list(names), prior, scope, iterations),
     )
 
 
-def _names(models: str | Sequence[str] | None) -> list[str]:
+def model_names(models: str | Sequence[str] | None) -> list[str]:
+    """Names of click models as users write them; all where none are given."""
     given = list(FITS) if models is None else models.split(",") if isinstance(models, str) else list(models)
     names = list(dict.fromkeys(name.strip() for name in given if name.strip()))
     for name in names:
@@ -136,37 +151,6 @@ def _row(name: str, fit: Fit, prior: tuple[float, float], scores: dict[str, Scor
         fit.converged,
         notes,
     )
-
-
-def _whole(halves: Halves) -> ClickCounts:
-    train = halves.train.need_patterns("the whole log")
-    return ClickCounts.of(halves.pairs, train + halves.test)
-
-
-def _curve(counts: ClickCounts, fit: Fit) -> tuple[list[Curve], list[str]]:
-    """Click rates by position, and examination by two ways."""
-    shown, clicked = counts.shown.sum(axis=0), counts.clicked.sum(axis=0)
-    assert isinstance(fit.model, PositionBased)  # noqa: S101
-    examined = fit.model.examination
-    notes: list[str] = []
-    try:
-        harvest = harvest_examination(counts.shown, counts.clicked)
-        harvested: list[Any] = harvest.examination.tolist()
-        notes += [f"harvested curve: {note}" for note in harvest.notes]
-        apart = np.abs(examined - harvest.examination)[harvest.linked]
-        if apart.max() > APART:
-            notes.append(
-                f"the two curves differ by up to {apart.max():.2f}: users are not position-based, or the data is thin"
-            )
-    except InputError as error:
-        harvested = [None] * len(shown)
-        notes.append(f"no harvested curve: {error}")
-    return [
-        Curve(
-            k + 1, int(shown[k]), float(clicked[k] / shown[k]) if shown[k] else None, float(examined[k]), harvested[k]
-        )
-        for k in range(len(shown))
-    ], notes
 
 
 def _unseen(halves: Halves, prior: tuple[float, float], chosen: bool) -> list[str]:

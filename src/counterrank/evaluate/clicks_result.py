@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterrank.errors import unknown
 from counterrank.evaluate.tabular import Tabular
 
-WIDTH = 24  # signs of the longest bar
+WIDTH = 16  # signs of the longest bar
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -110,13 +110,14 @@ class ClickComparison(Tabular):
         ]
 
     def curve_cells(self) -> tuple[list[str], list[list[str]]]:
-        """The position curve as a table with a picture."""
+        """The position curve as a table with a picture, beside the best model's perplexity at each position."""
+        best = self.row(self.best).perplexity_by_position
         body = []
-        for point in self.curve:
-            numbers = (point.click_rate, point.examination, point.harvested)
+        for point, perplexity in zip(self.curve, best, strict=True):
+            numbers = (perplexity, point.click_rate, point.examination, point.harvested)
             shown = ["–" if x is None else f"{x:.3f}" for x in numbers]
             body.append([str(point.position), f"{point.impressions:,}", *shown, bar(point.examination or 0.0)])
-        return ["position", "shown", "click rate", "examined", "harvested", "examined"], body
+        return ["position", "shown", "perplexity", "click rate", "examined", "harvested", "examined"], body
 
     def remarks(self) -> list[str]:
         best = self.row(self.best)

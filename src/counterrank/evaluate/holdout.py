@@ -30,10 +30,17 @@ class Halves:
     train: ClickCounts
     test: Patterns
     told: str  # how they were parted
+    one_log: bool = True  # both are parts of one log
 
     @property
     def pairs(self) -> Pairs:
         return self.train.pairs
+
+    def whole(self) -> ClickCounts:
+        """The log that models are fitted to, with what was held out of it."""
+        if not self.one_log:
+            return self.train
+        return ClickCounts.of(self.pairs, self.train.need_patterns("a whole log") + self.test)
 
 
 def part(log: Log, test: Log | None, share: float, by: str, top: int | None, engine: Engine) -> Halves:
@@ -122,4 +129,4 @@ def _of_logs(one: ClickCounts, other: ClickCounts, name: str) -> Halves:
     pairs, rows, queries = united(one.pairs, other.pairs)
     assert one.patterns is not None and other.patterns is not None  # noqa: S101, PT018 - asked for
     moved = [each.moved(rows[i], queries[i], pairs.positions) for i, each in enumerate((one.patterns, other.patterns))]
-    return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name)
+    return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name, one_log=False)
