@@ -77,14 +77,15 @@ def test_worlds_are_what_they_say() -> None:
 
 def test_the_command_needs_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COUNTERRANK_DATA", raising=False)
-    monkeypatch.setattr(coverage, "QUICK", coverage.Size(3, (300,), 3, 2))
+    monkeypatch.setattr(coverage, "QUICK", coverage.Size(3, (300,), 3, 2, 2))
     monkeypatch.setattr(coverage, "worlds", lambda: [WORLDS["near"], WORLDS["far"]])
     found = CliRunner().invoke(app, ["coverage", "--quick", "--json"])
     assert found.exit_code == 0, found.output
     result = json.loads(found.output)
     assert {cell["estimator"] for cell in result["numbers"]["cells"]} == set(ESTIMATORS)
     assert all(set(cell["coverage"]) == set(INTERVALS) for cell in result["numbers"]["cells"])
-    assert len(result["findings"]) == 11
+    assert len(result["findings"]) == 12
+    assert [sum(v["shares"].values()) for v in result["numbers"]["verdicts"]] == pytest.approx([1.0] * 4)
     words = CliRunner().invoke(app, ["coverage", "--quick"])
     assert "What should hold, and whether it does" in words.output
 

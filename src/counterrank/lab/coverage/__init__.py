@@ -12,11 +12,12 @@ from pathlib import Path
 
 from counterrank.estimate import ESTIMATORS
 from counterrank.lab import figures
-from counterrank.lab.coverage.findings import findings
+from counterrank.lab.coverage.findings import findings, warned
 from counterrank.lab.coverage.path import Path as GrowingLog
 from counterrank.lab.coverage.path import follow
 from counterrank.lab.coverage.runs import CONFIDENCE, LOGGINGS, Measured, Setting, measure
-from counterrank.lab.coverage.tables import coverage_tables, heat, path_table
+from counterrank.lab.coverage.tables import coverage_tables, heat, path_table, verdict_table
+from counterrank.lab.coverage.verdicts import Verdicts, judge
 from counterrank.lab.coverage.worlds import worlds
 from counterrank.lab.progress import tell
 from counterrank.lab.result import Reproduction
@@ -32,16 +33,17 @@ class Size:
     impressions: tuple[int, ...]
     days: int
     growing: int  # logs that grow day by day
+    judged: int  # logs whose verdict is asked for
 
 
-FULL = Size(2000, (300, 3_000, 30_000), 50, 2000)
-QUICK = Size(60, (1_000,), 20, 60)
+FULL = Size(2000, (300, 3_000, 30_000), 50, 2000, 200)
+QUICK = Size(60, (1_000,), 20, 60, 10)
 
 
 def reproduce(data: Path | None = None, out: Path | None = None, quick: bool = False) -> Reproduction:
     """Coverage and width of every interval as tables, and as a heat map where `out` is given. Needs no data."""
     size = QUICK if quick else FULL
-    measured, paths = list(_measured(size)), _paths(size)
+    measured, paths, verdicts = list(_measured(size)), _paths(size), list(_verdicts(size))
     error = 100 * (CONFIDENCE * (1 - CONFIDENCE) / size.logs) ** 0.5
     notes = [
         f"{size.logs:,} logs a cell: the standard error of a coverage of 95 % is {error:.1f} points",
@@ -56,9 +58,14 @@ def reproduce(data: Path | None = None, out: Path | None = None, quick: bool = F
         pictures = figures.heat_map(heat(measured), "Coverage of nominal 95 % intervals", out, "coverage")
     return Reproduction(
         paper="coverage",
-        tables=[*coverage_tables(measured, worlds()), path_table(paths)],
-        findings=findings(measured, paths, min(size.logs, size.growing)),
-        numbers={"logs": size.logs, "cells": [asdict(m) for m in measured], "paths": [asdict(p) for p in paths]},
+        tables=[*coverage_tables(measured, worlds()), path_table(paths), verdict_table(verdicts)],
+        findings=[*findings(measured, paths, min(size.logs, size.growing)), warned(verdicts)],
+        numbers={
+            "logs": size.logs,
+            "cells": [asdict(m) for m in measured],
+            "paths": [asdict(p) for p in paths],
+            "verdicts": [asdict(v) for v in verdicts],
+        },
         pictures=pictures,
         notes=notes,
         claims="What should hold, and whether it does",
@@ -72,6 +79,13 @@ def _measured(size: Size) -> Iterator[Measured]:
             setting = Setting(world, logging, ESTIMATORS)
             for impressions in size.impressions:
                 yield from measure(setting, impressions, size.logs)
+
+
+def _verdicts(size: Size) -> Iterator[Verdicts]:
+    for world in worlds():
+        tell(f"{world.name}, verdicts")
+        for logging in LOGGINGS:
+            yield from (judge(world, logging, impressions, size.judged) for impressions in size.impressions)
 
 
 def _paths(size: Size) -> list[GrowingLog]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from counterrank.interval import FEW
 from counterrank.lab.coverage.path import Path
 from counterrank.lab.coverage.runs import CONFIDENCE, LOGGINGS, Measured
+from counterrank.lab.coverage.verdicts import Verdicts
 from counterrank.lab.result import Finding
 
 LEAST, MOST = CONFIDENCE - 0.01, CONFIDENCE + 0.02
@@ -33,6 +34,18 @@ def findings(measured: Sequence[Measured], paths: Sequence[Path], logs: int) -> 
     out.append(_throughout(paths, slack))
     out.append(_fails([m for m in measured if m.holds and m.world in HEAVY]))
     return out
+
+
+def warned(verdicts: Sequence[Verdicts]) -> Finding:
+    """Whether the verdict never says trust where tails are heavy."""
+    claim = "the verdict never says trust where tails are heavy"
+    heavy = [v for v in verdicts if v.world in HEAVY]
+    if not heavy:
+        return Finding(claim, " and ".join(HEAVY), "undecided", "no such world")
+    worst = max(heavy, key=lambda v: v.shares["trust"])
+    share = worst.shares["trust"]
+    named = f" ({worst.world}, {worst.logging}, {worst.impressions:,} impressions)" if share else ""
+    return Finding(claim, " and ".join(HEAVY), "no" if share else "yes", f"trust in at most {share:.0%} of logs{named}")
 
 
 def _enough(m: Measured) -> bool:

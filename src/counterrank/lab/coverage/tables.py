@@ -8,6 +8,7 @@ from itertools import groupby
 from counterrank.interval import INTERVALS
 from counterrank.lab.coverage.path import Path
 from counterrank.lab.coverage.runs import Measured
+from counterrank.lab.coverage.verdicts import Verdicts
 from counterrank.lab.coverage.worlds import World
 from counterrank.lab.result import Table
 
@@ -53,6 +54,15 @@ def path_table(paths: Sequence[Path]) -> Table:
     days = paths[0].days if paths else 0
     title = f"Looked at after each of {days} days: the truth was inside on all days, in % of logs (on the last day)"
     return Table(title, ["world", "estimator", *(paths[0].throughout if paths else [])], rows)
+
+
+def verdict_table(verdicts: Sequence[Verdicts]) -> Table:
+    rows = [
+        [f"{v.world}, {v.logging}", f"{v.impressions:,}", *(f"{100 * share:.0f}" for share in v.shares.values()), v.why]
+        for v in verdicts
+    ]
+    header = ["world", "impressions", *(verdicts[0].shares if verdicts else []), "the reason given most often"]
+    return Table("What the verdict says, in % of logs", header, rows)
 
 
 def heat(measured: Sequence[Measured]) -> list[dict[str, object]]:
