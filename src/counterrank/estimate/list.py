@@ -92,6 +92,8 @@ class WeightedList:
             share,
             sums.unsupported,
             sums.warnings,
+            mass / counts.total,
+            1 - sums.unsupported,
             spreads=lambda: sums.spreads(evidence, float(mean), 0.0, gain),
         )
 

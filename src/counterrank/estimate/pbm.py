@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import Evidence, Linear, Thin, Vector, constant, share_of
-from counterrank.estimate.ip import estimated_freely, ratios
+from counterrank.estimate.ip import estimated_freely, expected_weight, ratios
 
 
 class PositionBased:
@@ -57,6 +57,7 @@ class PositionBased:
             self._thin(evidence, np.where(free, weight, 0.0), attraction, theta, looks),
             share_of(clipped[:, None], counts.shown),
             evidence.mean(evidence.per_query(never)) / total if total else 0.0,
+            expected_weight=expected_weight(evidence, np.broadcast_to(weight[:, None], shape)),
         )
 
     def _thin(self, evidence: Evidence, weight: Vector, attraction: Vector, theta: Vector, looks: Vector) -> Thin:

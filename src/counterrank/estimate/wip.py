@@ -10,6 +10,7 @@ from counterrank.estimate.base import Evidence, Linear, share_of
 from counterrank.estimate.ip import (
     click_rates,
     estimated_freely,
+    expected_weight,
     position_weights,
     ratios,
     thin_strata,
@@ -59,6 +60,7 @@ class WeightedItemPosition:
             share_of(clipped, counts.shown),
             unsupported_pairs(evidence),
             why,
+            expected_weight(evidence, weight),
             bounded=False,
         )
 

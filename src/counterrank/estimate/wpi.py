@@ -49,6 +49,8 @@ class WeightedPseudoinverse:
             0.0,
             sums.unsupported,
             said,
-            page=found.page,
+            mass / n,
+            1.0 if sums.unsupported == 0 else None,
+            found.page,
             spreads=lambda: found.spreads(evidence, mean, 0.0, n / mass),
         )

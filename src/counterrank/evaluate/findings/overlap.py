@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from counterrank.estimate import ESTIMATORS
-from counterrank.evaluate.diagnosis import Finding, Level
+from counterrank.evaluate.diagnosis import LEVELS, Finding, Level
 from counterrank.evaluate.findings.case import Case, grade, merged, percent
 from counterrank.evaluate.result import Row
 
@@ -31,7 +31,8 @@ def overlap(case: Case) -> list[Finding]:
         if lost <= NOTHING:
             out.append(Finding("overlap", "trust", "the log supports all of what the target shows", [name], numbers))
             continue
-        level = _level(lost, row)
+        # of a page it is a squared length, and a bias goes by the length
+        level = _level(lost**0.5 if ESTIMATORS[name].needs_pairs else lost, row)
         words = f"the log never shows {percent(lost)} of what the target shows"
         if level == "trust":
             words += ", which is little beside the interval"
@@ -45,6 +46,10 @@ def _level(lost: float, row: Row) -> Level:
     if row.lower is None or row.upper is None or row.value is None:
         return "caution"
     return "trust" if lost * abs(row.value) <= SMALL * (row.upper - row.lower) / 2 else "caution"
+
+
+def _worse(one: Level, other: Level) -> Level:
+    return max(one, other, key=LEVELS.index)
 
 
 def clipped(case: Case) -> list[Finding]:
@@ -76,7 +81,7 @@ def balance(case: Case) -> list[Finding]:
         gap = abs(mean - expected)
         if not math.isfinite(mean):
             continue
-        level = grade(gap, OFF, FAR_OFF) if gap > SURE * error else "trust"
+        level = _worse(grade(gap, OFF, FAR_OFF), _level(gap, case.rows[name])) if gap > SURE * error else "trust"
         words = f"the weights average {mean:.3g} where {expected:.3g} is expected"
         if level != "trust":
             why = "what weighs most was hardly met" if mean < expected else "the logging policy does not fit the log"

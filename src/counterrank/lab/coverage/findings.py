@@ -15,6 +15,7 @@ LEAST, MOST = CONFIDENCE - 0.01, CONFIDENCE + 0.02
 APPROXIMATE = ("normal", "t", "bootstrap")
 BOUNDED = ("empirical-bernstein", "hoeffding", "theorem3")
 HEAVY = ("far", "tail")
+TRUSTED = 0.9
 NAMED = 4  # cells that are named
 
 
@@ -37,15 +38,19 @@ def findings(measured: Sequence[Measured], paths: Sequence[Path], logs: int) -> 
 
 
 def warned(verdicts: Sequence[Verdicts]) -> Finding:
-    """Whether the verdict never says trust where tails are heavy."""
-    claim = "the verdict never says trust where tails are heavy"
-    heavy = [v for v in verdicts if v.world in HEAVY]
-    if not heavy:
-        return Finding(claim, " and ".join(HEAVY), "undecided", "no such world")
-    worst = max(heavy, key=lambda v: v.shares["trust"])
-    share = worst.shares["trust"]
-    named = f" ({worst.world}, {worst.logging}, {worst.impressions:,} impressions)" if share else ""
-    return Finding(claim, " and ".join(HEAVY), "no" if share else "yes", f"trust in at most {share:.0%} of logs{named}")
+    """Whether trusted intervals are right, in worlds with heavy tails above all."""
+    claim, where = "an answer that the verdict trusts is right in 90 % of logs or more", "all worlds"
+    trusted = [(v.right, v) for v in verdicts if v.right is not None]
+    off = sorted(
+        (right, v.world, v.logging, v.impressions, v.shares["trust"]) for right, v in trusted if right < TRUSTED
+    )
+    if not off:
+        return Finding(claim, where, "yes" if trusted else "undecided", f"in all of {len(trusted)} cells with trust")
+    named = "; ".join(
+        f"{world}, {logging}, {n:,}: right in {right:.0%} of the {share:.0%} trusted"
+        for right, world, logging, n, share in off[:NAMED]
+    )
+    return Finding(claim, where, "no", f"not in {len(off)} of {len(trusted)} cells with trust: {named}")
 
 
 def _enough(m: Measured) -> bool:

@@ -58,11 +58,17 @@ def path_table(paths: Sequence[Path]) -> Table:
 
 def verdict_table(verdicts: Sequence[Verdicts]) -> Table:
     rows = [
-        [f"{v.world}, {v.logging}", f"{v.impressions:,}", *(f"{100 * share:.0f}" for share in v.shares.values()), v.why]
+        [
+            f"{v.world}, {v.logging}", f"{v.impressions:,}", *(f"{100 * share:.0f}" for share in v.shares.values()),
+            "–" if v.right is None else f"{100 * v.right:.0f}", v.about, v.why,
+        ]
         for v in verdicts
-    ]
-    header = ["world", "impressions", *(verdicts[0].shares if verdicts else []), "the reason given most often"]
-    return Table("What the verdict says, in % of logs", header, rows)
+    ]  # fmt: skip
+    levels = list(verdicts[0].shares) if verdicts else []
+    header = ["world", "impressions", *levels, "right if trusted", "about", "most frequent doubt"]
+    return Table(
+        "What the verdict says, in % of logs, and how often the interval is right where it says trust", header, rows
+    )
 
 
 def heat(measured: Sequence[Measured]) -> list[dict[str, object]]:
