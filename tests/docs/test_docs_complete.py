@@ -15,10 +15,11 @@ from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
 from counterrank.lab import REPRODUCTIONS
-from counterrank.learn import OPTIMIZERS
+from counterrank.learn import CLICK_WORTHS, OPTIMIZERS
 from counterrank.log.foreign import FORMATS
 from counterrank.log.problems import Problem
 from counterrank.policy import POLICIES
+from counterrank.posterior import BOUNDS, PRIORS
 from counterrank.regress import REGRESSIONS
 from counterrank.simulate.world import USERS
 
@@ -85,7 +86,8 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/commands/reproduce.md", REPRODUCTIONS),
         ("docs/commands/evaluate.md", ESTIMATORS),
         ("docs/commands/backtest.md", ESTIMATORS),
-        ("docs/commands/optimize.md", OPTIMIZERS | REGRESSIONS),
+        ("docs/commands/optimize.md", OPTIMIZERS | REGRESSIONS | BOUNDS | PRIORS | CLICK_WORTHS),
+        ("docs/pessimism.md", BOUNDS | PRIORS | CLICK_WORTHS),
     ],
 )
 def test_every_registry_name_is_mentioned(page: str, names: dict[str, object]) -> None:

@@ -267,6 +267,12 @@ def test_auto_delta_is_the_best_of_its_own_curve(table: pa.Table, model: str) ->
         assert [row["items"] for row in fixed["rankings"]] == [row["items"] for row in found["rankings"]]
 
 
+def test_queries_of_one_day_each_are_split_by_chance(table: pa.Table) -> None:
+    days = pa.array([int(q[-1]) for q in table["query"].to_pylist()])
+    found = cr.optimize(table.drop_columns(["day"]).append_column("day", days), delta="auto")
+    assert any("folds held out by chance" in note for note in found.notes)
+
+
 def test_auto_delta_falls_back_to_nothing_it_does_not_have() -> None:
     log = {"query": ["q"], "items": [["a", "b"]], "clicks": [[1, 0]]}
     with pytest.raises(cr.InputError, match="nothing to choose by"):

@@ -203,3 +203,15 @@ def test_a_thousand_queries_of_a_hundred_lists_take_seconds() -> None:
     for by in ("lp-list", "lp-ip", "lp-pbm", "lp-item"):
         cr.optimize(log, by=by, clip=5.0)
     assert time.perf_counter() - started < 20
+
+
+def test_rewards_of_pages_may_be_negative_where_one_list_is_chosen() -> None:
+    log = {"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "reward": [-1.0, -3.0, -2.0, -1.0]}
+    found = cr.optimize(log, by="ips")
+    assert found.policy.rank("q") == ["a", "b"]
+    assert found.value == pytest.approx(cr.evaluate(log, found.policy, estimators="list").value("list"))
+    assert found.value == pytest.approx(-1.5)
+    with pytest.raises(cr.InputError, match="rewards below 0"):
+        cr.optimize(log, by="lp-list")
+    shifted = {**log, "reward": [r + 3 for r in log["reward"]]}
+    assert cr.optimize(shifted, by="lp-list").value == pytest.approx(1.5)

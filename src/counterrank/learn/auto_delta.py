@@ -132,6 +132,8 @@ def choose_delta(
         for d, delta in enumerate(DELTAS.tolist()):
             lists = best_lists(asked.lower(stock, prior, delta), stock.allowed, stock.pairs, stock.heights, lengths)
             total[d] += used * value_of(lists, mean, judge.heights, worth.additive)
+    if not weight.any() and parts.split == "days":  # every query came on one day
+        return choose_delta(split_counts(parts.pairs, parts.patterns), model, asked, k, candidates, position_scope)
     if not weight.any():
         raise InputError(
             "--delta auto has nothing to choose by: no query has enough examined items outside one of the folds; "

@@ -132,11 +132,11 @@ def _best_lists(task: Task, several: bool) -> Solution:
     counts, clip = task.evidence.counts, task.evidence.clip
     if counts.rankings is None:
         raise InputError("the rankings of the log were not counted")
-    groups = sum_chunks(counts.rankings)
-    if counts.origin or (groups.reward < 0).any():
-        groups = groups.shifted(counts.origin)
-        if (groups.reward < 0).any():
-            raise InputError("rewards below 0 came, but this program needs rewards of 0 or more: shift them, or use pi")
+    groups = sum_chunks(counts.rankings).shifted(counts.origin)
+    if several and (groups.reward < 0).any():
+        raise InputError(
+            "rewards below 0 came, but lp-list needs rewards of 0 or more: add a number to all, or use ips"
+        )
     groups = groups.taken(np.flatnonzero(np.append(task.allowed, True)[groups.rows].all(axis=1)))
     groups = groups.taken(np.lexsort((*text_order(counts.pairs)[groups.rows].T[::-1], groups.queries)))  # for ties
     chance = logging_chances(task.evidence, groups)
