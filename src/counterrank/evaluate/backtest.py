@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from counterrank.evaluate.backtest_days import Days, Vector
 from counterrank.evaluate.backtest_errors import measure
 from counterrank.evaluate.backtest_result import Backtest, summarise
 from counterrank.evaluate.backtest_values import Weighing
+from counterrank.evaluate.calibration import calibrate
 from counterrank.evaluate.options import (
     check_clip,
     check_confidence,
@@ -82,6 +83,7 @@ def backtest(
     replicates: int = 1000,
     seed: int = 0,
     engine: str | Engine = "duckdb",
+    calibrated: tuple[str, float] | None = None,
 ) -> Backtest:
     """How far each estimator and clip is from the truth on this log, with each day of each query as the truth in turn.
 
@@ -94,6 +96,7 @@ def backtest(
     Optimistic where days are not like the change that you plan: a new policy may differ more from the log than one day
     from the others. `problems`: K=2, K=3, all and dcg unless `top` or `weights` name one. `queries`: ids, or how many
     of the most frequent, or a slice of that order. `examination="em"` is fitted once, to all days.
+    `calibrated`: an estimator and its clip, whose predictions on the first problem are set beside what came of them.
 
     >>> rows = {"query": ["q"] * 4, "items": [["a"], ["b"], ["a"], ["b"]], "clicks": [[1], [0], [1], [0]]}
     >>> result = backtest(rows | {"day": [1, 2, 3, 4]}, estimators="ip", problems=["all"])
@@ -136,7 +139,18 @@ def backtest(
     if log.rejected:
         notes.append(f"{log.rejected} bad rows were set aside in {log.bad_rows}")
     said = [*log.notes, *notes]
-    return summarise(kept, errors, [p.name for p in asked], curve, alone, confidence, replicates, seed, said)
+    result = summarise(kept, errors, [p.name for p in asked], curve, alone, confidence, replicates, seed, said)
+    if calibrated is None:
+        return result
+    name, clip = calibrated
+    return replace(result, calibration=calibrate(kept, weighings[0], squares[seen, 0], *_one(name, clip)))
+
+
+def _one(name: str, clip: float) -> tuple[str, float]:
+    """A single estimator that can be tested, and its clip."""
+    if name not in TESTED:
+        raise InputError(f"backtest cannot test {name!r} yet: choose from {', '.join(TESTED)}")
+    return name, np.inf if name == "rctr" else check_clip(clip)
 
 
 def _names(given: Sequence[str] | str | None) -> list[str]:

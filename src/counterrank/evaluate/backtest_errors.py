@@ -91,12 +91,12 @@ def measure(
         undefined[:, i, at] = sums(of, lost & tested, size)
     noise = np.zeros(squared.shape[:2])
     for i, mean in enumerate(truths):
-        variance = _variance(days, mean, squares[:, i])
+        variance = variance_within(days, mean, squares[:, i])
         noise[:, i] = sums(of, np.where(tested, variance / days.impressions, 0.0), size)
     return Errors(columns, sums(of, tested, size), squared, noise, undefined)
 
 
-def _variance(days: Days, mean: Vector, squares: Vector) -> Vector:
+def variance_within(days: Days, mean: Vector, squares: Vector) -> Vector:
     """(C,) the reward's variance within each day, unbiased.
 
     A day of one impression says nothing of its own: the query's other days stand in, or, if none has two, the log.

@@ -24,6 +24,7 @@ from counterrank.evaluate.backtest_rows import (
     lowest,
     recommend,
 )
+from counterrank.evaluate.calibration import Calibration
 from counterrank.evaluate.result import number
 from counterrank.evaluate.tabular import Tabular
 
@@ -48,6 +49,7 @@ class Backtest(Tabular):
     notes: list[str]
     columns: list[Column] = field(repr=False)
     draws: NDArray[np.float64] | None = field(repr=False)  # (replicates, problems, columns)
+    calibration: Calibration | None = None  # of one estimator, where it was asked for
 
     def row(self, problem: str, estimator: str, clip: float | None = None) -> ErrorRow:
         """One error; `rctr` has no clip."""

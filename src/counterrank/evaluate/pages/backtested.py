@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from counterrank.errors import InputError
 from counterrank.evaluate.pages.asked import Asked
-from counterrank.evaluate.pages.pictures import plot_backtest
+from counterrank.evaluate.pages.pictures import plot_backtest, plot_calibration
 from counterrank.report import Child, element, paragraph, sentence
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ def backtested(result: Evaluation, asked: Asked, lead: str | None) -> Child:
         found = backtest(
             question.log, estimators=names or None, clips=sorted({*CLIPS, question.clip}), top=question.top,
             weights=question.weights, examination=question.examination, replicates=REPLICATES, engine=asked.engine,
+            calibrated=(lead, question.clip) if lead in TESTED else None,
         )  # fmt: skip
     except InputError as reason:
         return paragraph("No backtest: ", sentence(str(reason)))
     [problem] = found.problems
+    calibration = plot_calibration(found.calibration) if found.calibration is not None else None
     picture = plot_backtest(found, problem, question.clip, lead)
     advice = found.advice().removeprefix(f"{problem}: ")
     return [
@@ -48,6 +50,12 @@ def backtested(result: Evaluation, asked: Asked, lead: str | None) -> Child:
             "which no estimator can undercut by much."
         ),
         picture.figure(advice[0].upper() + advice[1:] + "."),
+        calibration.figure(
+            f"Calibration of {lead}: query-days in groups, from the lowest prediction to the highest. Where the dots "
+            "(what the days got) stand on the dashed line (what was predicted), predictions can be taken at their word."
+        )
+        if calibration is not None
+        else None,
         paragraph(
             "Days of one log are more alike than a new policy is to the old one: take this as the better case.",
             class_="quiet",

@@ -11,6 +11,7 @@ from counterrank.report import Picture, Reference, Series, Whisker, histogram, l
 
 if TYPE_CHECKING:
     from counterrank.evaluate.backtest_result import Backtest
+    from counterrank.evaluate.calibration import Calibration
     from counterrank.evaluate.comparison import Comparison
     from counterrank.evaluate.result import Evaluation
 
@@ -101,6 +102,14 @@ def plot_curve(result: Evaluation) -> Picture | None:
 def _relative(values: list[float | None]) -> list[float | None]:
     first = values[0]
     return [v / first if v is not None and first else None for v in values]
+
+
+def plot_calibration(found: Calibration) -> Picture:
+    """What days got, beside what was predicted of them."""
+    places = [str(i) for i in range(1, len(found.predicted) + 1)]
+    half = [1.96 * s for s in found.stderr]
+    series = [Series("observed ± 95 %", found.observed, half), Series("predicted", found.predicted)]
+    return lines("Predicted and observed", places, series, "group of query-days, lowest prediction first")
 
 
 def plot_backtest(result: Backtest, problem: str, clip: float, lead: str | None) -> Picture:
