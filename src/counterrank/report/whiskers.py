@@ -44,7 +44,7 @@ def whiskers(
     height = top + ROW * len(rows) + bottom
     x = Scale(low, high, LEFT, WIDTH - RIGHT)
     floor = top + ROW * len(rows)
-    ticks = x.ticks()
+    ticks = x.ticks(8)
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     grid = [
         together(line_at(x(t), top, x(t), floor, "cr-grid"), _tick(x(t), floor + 18, tick_text(t, step))) for t in ticks

@@ -76,15 +76,15 @@ def spread_of(value: float | None, lower: float | None, upper: float | None) -> 
 
 
 def percent(share: float | None, digits: int = 1, sign: bool = False) -> str:
-    """A share in percent.
+    """A share in percent, on one line.
 
     >>> percent(0.0823, sign=True), percent(1.0), percent(0.00001)
-    ('+8.2 %', '100.0 %', '< 0.1 %')
+    ('+8.2\\xa0%', '100.0\\xa0%', '<\\xa00.1\\xa0%')
     """
     if share is None or share != share:
         return "–"
     least = 10.0 ** -(digits + 2)
     if 0 < abs(share) < least and not sign:
-        return f"< {100 * least:.{digits}f} %"
+        return f"<\u00a0{100 * least:.{digits}f}\u00a0%"
     text = f"{100 * share:+,.{digits}f}" if sign else f"{100 * share:,.{digits}f}"
-    return f"{text.replace('-', '−')} %"
+    return f"{text.replace('-', '−')}\u00a0%"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +12,10 @@ if TYPE_CHECKING:
     from counterrank.evaluate.backtest_result import Backtest
     from counterrank.evaluate.calibration import Calibration
     from counterrank.evaluate.comparison import Comparison
+    from counterrank.evaluate.diagnosis import Tail
     from counterrank.evaluate.result import Evaluation
 
+LEAST = 1e-3  # weights below are next to nothing
 FEW, LOST = 100, 0.05  # an estimate with less evidence, or with more of the target unsupported, speaks for nobody
 
 
@@ -61,16 +62,24 @@ def plot_separate(result: Comparison) -> Picture:
 
 def plot_weights(result: Evaluation) -> list[tuple[str, Picture]]:
     """How an estimator's weights are spread, all on the same axes."""
-    tails = {name: tail for name, tail in (result.tails or {}).items() if tail.counts}
+    tails = {name: tail for name, tail in (result.tails or {}).items() if tail.counts and name != "rctr"}
     if not tails:
         return []
-    edges = [e for tail in tails.values() for e in tail.edges if e > 0 and math.isfinite(e)]
-    low, high = min([*edges, 0.5]), max([*edges, 2.0])
-    most = max(max([*tail.counts, tail.zero]) for tail in tails.values())
+    shown = {name: _kept(tail) for name, tail in tails.items()}
+    edges = [edge for each, _, _ in shown.values() for edge in each]
+    span = min([*edges, 0.5]), max([*edges, 2.0])
+    most = max(max([*counts, zero]) for _, counts, zero in shown.values())
     return [
-        (name, histogram(f"Weights of {name}", tail.edges, tail.counts, tail.zero, (low, high), most))
-        for name, tail in tails.items()
+        (name, histogram(f"Weights of {name}", edges, counts, zero, span, most))
+        for name, (edges, counts, zero) in shown.items()
     ]
+
+
+def _kept(tail: Tail) -> tuple[list[float], list[float], float]:
+    """A tail whose weights next to 0 (some are only rounding) count as 0."""
+    kept = [i for i, edge in enumerate(tail.edges[1:]) if edge > LEAST]
+    low = kept[0] if kept else len(tail.counts)
+    return tail.edges[low:], tail.counts[low:], tail.zero + sum(tail.counts[:low])
 
 
 def plot_days(result: Evaluation) -> Picture | None:

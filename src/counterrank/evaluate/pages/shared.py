@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from counterrank.evaluate.diagnosis import Diagnosis, Level
+from counterrank.evaluate.diagnosis import Diagnosis, Finding, Level
 from counterrank.evaluate.pages.asked import Asked
 from counterrank.evaluate.pages.changes import Change, Gains, Shown
 from counterrank.log.foreign import counted
@@ -64,26 +64,29 @@ def tiles(rows: Sequence[tuple[str, str, str]]) -> Markup:
 def findings(diagnosis: Diagnosis | None, said: Sequence[str]) -> Section:
     """All that speaks for and against the answer, worst first."""
     body: list[Child] = []
-    if diagnosis is not None and diagnosis.findings:
-        body.append(
-            element(
-                "ul",
-                [
-                    element(
-                        "li",
-                        element("span", SIGNS[f.level], " ", f.level.capitalize(), class_=f"level {COLOURS[f.level]}"),
-                        element("span", f"{', '.join(f.estimators)}: " if f.estimators else "", sentence(f.words)),
-                    )
-                    for f in diagnosis.findings
-                ],
-                class_="findings",
-            )
-        )
+    if diagnosis is not None:
+        against, in_favour = diagnosis.doubts(), [f for f in diagnosis.findings if f.level == "trust"]
+        body.append(_listed(against) if against else paragraph("Nothing was found that speaks against it."))
+        if in_favour:
+            title = f"{counted(len(in_favour), 'finding speaks', 'findings speak')} for it"
+            body.append(element("details", element("summary", title), _listed(in_favour), class_="for"))
     if said:
         body += [element("h3", "Also said"), bullets([sentence(text) for text in said])]
     return Section(
         "findings", "Findings", "What speaks for and against it", body or paragraph("Nothing was found to say.")
     )
+
+
+def _listed(found: Sequence[Finding]) -> Markup:
+    rows = [
+        element(
+            "li",
+            element("span", SIGNS[f.level], " ", f.level.capitalize(), class_=f"level {COLOURS[f.level]}"),
+            element("span", f"{', '.join(f.estimators)}: " if f.estimators else "", sentence(f.words)),
+        )
+        for f in found
+    ]
+    return element("ul", rows, class_="findings")
 
 
 def tally(gains: Gains, what: str) -> Markup:
