@@ -70,7 +70,7 @@ class ComparisonPage:
                 return "Do not ship on this evidence: the bound says yes, but the log cannot be trusted to tell."
             if level == "caution":
                 return "Ship with care: the bound says yes; look at the doubts below first."
-            return "Ship it."
+            return "Ship it." if level is not None else "The bound says: ship it."
         if result.verdict == "baseline":
             return "Do not ship it."
         if result.difference is None or result.impressions_needed is None:
