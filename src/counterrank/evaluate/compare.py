@@ -12,6 +12,7 @@ from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Evidence
 from counterrank.evaluate.clip import AUTO
+from counterrank.evaluate.compare_verdict import of_bound
 from counterrank.evaluate.comparison import Bound, Comparison, QueryVerdicts, Verdict
 from counterrank.evaluate.options import check_confidence, number_of, position_weights
 from counterrank.evaluate.pages.asked import Asked, called
@@ -124,6 +125,15 @@ def _relative(sides: Sequence[Evidence], asked: Asked, confidence: float, notes:
         per_query=_per_query(target, each, corrected, confidence),
         warnings=_warnings(clicks, difference, unsupported, confidence),
         notes=[*notes, *target.fitted, ASSUMED],
+        diagnosis=of_bound(
+            (target, baseline),
+            {name: float(of.value[0]) for name, of in alone.items()},
+            unsupported,
+            float(difference.half(confidence)[0]),
+            float(difference.by_largest(confidence)[0]),
+            int(difference.clicks[0]),
+            each.value,
+        ),
         asked=asked,
     )
 

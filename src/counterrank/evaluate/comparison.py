@@ -83,6 +83,7 @@ class Comparison(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         shown = {name: value for name, value in vars(self).items() if name not in ("per_query", "diagnosis", "asked")}
+        shown["trust"] = self.diagnosis.to_dict() if self.diagnosis is not None else None
         shown["separate"] = {name: asdict(bound) for name, bound in self.separate.items()}
         shown["by_query"] = asdict(self.by_query) if self.by_query is not None else None
         return shown
@@ -145,7 +146,9 @@ class Comparison(Tabular):
         return f"Undecided: at this rate about {more} would decide."
 
     def remarks(self) -> list[str]:
-        return [self.answer(), *self.warnings, *self.notes]
+        return [
+            self.answer(), *(self.diagnosis.told() if self.diagnosis is not None else []), *self.warnings, *self.notes,
+        ]  # fmt: skip
 
 
 def _percent(confidence: float) -> str:

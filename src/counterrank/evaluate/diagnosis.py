@@ -49,7 +49,7 @@ class Diagnosis:
 
     def told(self, most: int = 4) -> list[str]:
         """The verdict, then the doubts that it does not tell already, those on what it is about first."""
-        said = [f for f in self.doubts() if f.words != self.reason]
+        said = [f for f in self.doubts() if self.reason not in (f.words, f.line())]
         own = [f for f in said if self.concerns(f)]
         others = [f for f in said if not self.concerns(f) and f.key in ("disagreement", "click-model")]
         return [self.words(), *(f.line() for f in [*own, *others][:most])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -13,6 +14,7 @@ from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, Linear
 from counterrank.estimate.difference import PAIRED, difference
 from counterrank.evaluate.clip import Choice, clipped, grid_below, key, largest_weight, picked, warning
+from counterrank.evaluate.compare_verdict import of_pair
 from counterrank.evaluate.comparison import Bound, Comparison, Verdict
 from counterrank.evaluate.evaluate import finished, row_of
 from counterrank.evaluate.pages.asked import Asked
@@ -61,6 +63,7 @@ def compare_paired(
     verdict: Verdict = "undecided"
     if lower is not None and upper is not None:
         verdict = "target" if lower > 0 else "baseline" if upper < 0 else "undecided"
+    alone = replace(rows["target"], value=value, stderr=stderr, lower=lower, upper=upper, unsupported=gap.unsupported)
     return Comparison(
         difference=value,
         lower=lower,
@@ -84,6 +87,7 @@ def compare_paired(
         per_query=_per_query(target, gap),
         warnings=[*(f"{side}: {text}" for side, row in rows.items() for text in row.warnings), *_chosen(choice, auto)],
         notes=[*said_of(question.log), *question.notes, f"{name} assumes: {estimator.assumption}"],
+        diagnosis=of_pair(name, (target, baseline), done, rows, alone),
         asked=Asked.of(question, engine, call, counts),
     )
 

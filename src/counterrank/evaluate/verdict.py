@@ -56,7 +56,7 @@ def concluded(findings: list[Finding], good: str, name: str | None = None) -> Di
     ordered = worst_first(findings)
     for finding in ordered:
         if finding.level != "trust" and (name is None or not finding.estimators or name in finding.estimators):
-            return Diagnosis(finding.level, finding.words, ordered, name)
+            return Diagnosis(finding.level, finding.words if name is not None else finding.line(), ordered, name)
     return Diagnosis("trust", good, ordered, name)
 
 

@@ -22,6 +22,8 @@ class Case:
     estimates: Mapping[str, Estimate]
     rows: Mapping[str, Row]
     joint: Joint = field(default_factory=lambda: Joint({}))
+    of: str | None = None  # the estimator, where names are those of policies
+    what: str = "the value"
 
     @cached_property
     def spreads(self) -> dict[str, Spreads]:

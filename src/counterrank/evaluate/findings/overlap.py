@@ -26,26 +26,33 @@ def overlap(case: Case) -> list[Finding]:
     for name, row in case.rows.items():
         if row.value is None or name in ("dm", "rctr"):
             continue
-        lost = row.unsupported
-        numbers = {"supported": 1 - lost, "unsupported": lost}
-        if lost <= NOTHING:
-            out.append(Finding("overlap", "trust", "the log supports all of what the target shows", [name], numbers))
-            continue
+        who = f"the {name}" if case.of is not None else "the target"
         # of a page it is a squared length, and a bias goes by the length
-        level = _level(lost**0.5 if ESTIMATORS[name].needs_pairs else lost, row)
-        words = f"the log never shows {percent(lost)} of what the target shows"
-        if level == "trust":
-            words += ", which is little beside the interval"
-        out.append(Finding("overlap", level, words, [name], numbers))
+        page = ESTIMATORS[case.of or name].needs_pairs
+        out += supported(name, row.unsupported, abs(row.value), _width(row), who, 0.5 if page else 1.0)
     return merged(out)
 
 
-def _level(lost: float, row: Row) -> Level:
+def supported(name: str, lost: float, value: float, width: float | None, who: str, power: float = 1.0) -> list[Finding]:
+    """The finding of one estimator or policy; `width` is that of the interval, lost^power the share that is missing."""
+    numbers = {"supported": 1 - lost, "unsupported": lost}
+    if lost <= NOTHING:
+        return [Finding("overlap", "trust", f"the log supports all of what {who} shows", [name], numbers)]
+    level = _level(lost**power, value, width)
+    words = f"the log never shows {percent(lost)} of what {who} shows"
+    if level == "trust":
+        words += ", which is little beside the interval"
+    return [Finding("overlap", level, words, [name], numbers)]
+
+
+def _level(lost: float, value: float, width: float | None) -> Level:
     if lost >= LOST:
         return "do not trust"
-    if row.lower is None or row.upper is None or row.value is None:
-        return "caution"
-    return "trust" if lost * abs(row.value) <= SMALL * (row.upper - row.lower) / 2 else "caution"
+    return "trust" if width is not None and lost * value <= SMALL * width / 2 else "caution"
+
+
+def _width(row: Row) -> float | None:
+    return row.upper - row.lower if row.upper is not None and row.lower is not None else None
 
 
 def _worse(one: Level, other: Level) -> Level:
@@ -67,13 +74,16 @@ def clipped(case: Case) -> list[Finding]:
 def balance(case: Case) -> list[Finding]:
     """Weights from a logging policy that is known average 1. Where they do not, what weighs most was not met, or the
     policy is not the one that logged."""
-    evidence, out = case.evidence, []
+    evidence = case.evidence
+    out: list[Finding] = []
+    if evidence.same and case.of is None:
+        return []
     for name, estimate in case.estimates.items():
-        rankings = ESTIMATORS[name].needs_rankings
+        rankings = ESTIMATORS[case.of or name].needs_rankings
         known = not (evidence.estimated if rankings else evidence.shares)
         mean, size = estimate.mean_weight, estimate.effective_sample_size
         expected = 1.0 if rankings and evidence.by_propensity else estimate.expected_weight
-        if not known or evidence.same or estimate.clipped > 0 or None in (mean, expected, size):
+        if not known or estimate.clipped > 0 or None in (mean, expected, size):
             continue
         assert mean is not None and expected is not None and size is not None  # noqa: S101, PT018 - looked above
         # Σw = n·mean and Σw² = (Σw)²/size
@@ -81,7 +91,10 @@ def balance(case: Case) -> list[Finding]:
         gap = abs(mean - expected)
         if not math.isfinite(mean):
             continue
-        level = _worse(grade(gap, OFF, FAR_OFF), _level(gap, case.rows[name])) if gap > SURE * error else "trust"
+        level: Level = "trust"
+        if gap > SURE * error:
+            row = case.rows[name]
+            level = _worse(grade(gap, OFF, FAR_OFF), _level(gap, abs(row.value or 0.0), _width(row)))
         words = f"the weights average {mean:.3g} where {expected:.3g} is expected"
         if level != "trust":
             why = "what weighs most was hardly met" if mean < expected else "the logging policy does not fit the log"

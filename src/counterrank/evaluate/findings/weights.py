@@ -47,7 +47,7 @@ def tails(case: Case) -> list[Finding]:
 
 def ten(case: Case) -> list[Finding]:
     """How much of the value ten impressions bring."""
-    words = "ten impressions bring {} of the value"
+    words = "ten impressions bring {} of " + case.what
     return merged(
         [
             Finding("ten", grade(tail.ten, MUCH, MOST), words.format(percent(tail.ten)), [name], {"share": tail.ten})
