@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterrank.evaluate.diagnosis import Finding
+from counterrank.evaluate.diagnosis import Finding, Level
 from counterrank.evaluate.findings.case import Case, grade, merged, percent
 from counterrank.evaluate.tails import skewness
 
@@ -26,7 +26,7 @@ def size(case: Case) -> list[Finding]:
             continue
         worth = "impression's" if round(found) == 1 else "impressions'"
         words = f"{found:,.0f} {worth} worth of evidence, {percent(min(found / total, 1.0))} of the log"
-        level = grade(-found, -FEW, -VERY_FEW)
+        level: Level = "do not trust" if found < VERY_FEW else "caution" if found < FEW else "trust"
         if level != "trust":
             words = f"only {words}: the interval may be too short"
         out.append(Finding("size", level, words, [name], numbers))
