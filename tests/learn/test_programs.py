@@ -163,6 +163,13 @@ def test_candidates_narrow_what_is_shown(rows: pa.Table) -> None:
         assert any("1 query of the log" in note for note in found.notes)
 
 
+def test_candidates_that_leave_nothing_are_refused(rows: pa.Table) -> None:
+    nobody = {"nobody": ["nothing"]}
+    for by in ESTIMATOR:
+        with pytest.raises(cr.InputError, match="candidates"):
+            cr.optimize(rows, by=by, candidates=nobody)
+
+
 def test_no_click_at_all_keeps_the_most_logged() -> None:
     log = {"query": ["q"] * 3, "items": [["a", "b"], ["b", "a"], ["b", "a"]], "clicks": [[0, 0]] * 3}
     for by in ESTIMATOR:

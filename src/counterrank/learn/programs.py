@@ -138,6 +138,8 @@ def _best_lists(task: Task, several: bool) -> Solution:
             "rewards below 0 came, but lp-list needs rewards of 0 or more: add a number to all, or use ips"
         )
     groups = groups.taken(np.flatnonzero(np.append(task.allowed, True)[groups.rows].all(axis=1)))
+    if len(groups) == 0:
+        raise InputError("no logged list consists of candidates alone: give more candidates, or another --by")
     groups = groups.taken(np.lexsort((*text_order(counts.pairs)[groups.rows].T[::-1], groups.queries)))  # for ties
     chance = logging_chances(task.evidence, groups)
     lists, of = _lists(groups)
