@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -263,3 +265,14 @@ def test_tables_of_arrow_fixed_lists() -> None:
     assert len(policy.items()[0]) == 5 * size
     assert policy.bind(make_pairs({"1": ["0", "1", "2", "3", "4"]})).marginals().sum() == 4
     assert policy.rank(19_999) == flat[-5:].astype(str).tolist()
+
+
+def test_plackett_luce_of_whatever_holds_scores(tmp_path: Path) -> None:
+    rows = pa.table({"query": ["q", "q"], "item": ["a", "b"], "score": [0.5, 0.0]})
+    pq.write_table(rows, tmp_path / "scores.parquet")
+    sources = [{"q": {"a": 0.5, "b": 0.0}}, rows, rows.to_pydict(), str(tmp_path / "scores.parquet")]
+    chances = {PlackettLuce(source).probability("q", ["a", "b"]) for source in sources}
+    assert chances == {next(iter(chances))}
+    assert next(iter(chances)) == pytest.approx(1 / (1 + math.exp(-0.5)), abs=1e-15)
+    with pytest.raises(InputError, match="needs scores"):
+        PlackettLuce({"q": ["a", "b"]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from counterrank.ids import Codes
 from counterrank.policy import _race, _sets
 from counterrank.policy._ordered import OrderedCandidates
 from counterrank.policy._pairs import PairMarginals, spread
-from counterrank.policy.base import Id, Policy
+from counterrank.policy.base import Policy
 from counterrank.policy.scores import Scores
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
@@ -36,12 +36,12 @@ class PlackettLuce(Policy):
     [0.666666666667, 0.333333333333]
     """
 
-    def __init__(self, scores: Scores | Mapping[Id, Mapping[Id, float]], temperature: float = 1.0) -> None:
+    def __init__(self, scores: Any, temperature: float = 1.0) -> None:
         if not (math.isfinite(temperature) and temperature > 0):
             raise InputError(
                 f"the temperature of Plackett–Luce is {temperature}: give a positive number, or sort with Scores (0)"
             )
-        self.scores = scores if isinstance(scores, Scores) else Scores.from_dict(scores)
+        self.scores = scores if isinstance(scores, Scores) else _read(scores)
         self.temperature = float(temperature)
 
     def queries(self) -> pa.Array:
@@ -55,6 +55,16 @@ class PlackettLuce(Policy):
 
     def __repr__(self) -> str:
         return f"PlackettLuce({self.scores!r}, temperature={self.temperature:g})"
+
+
+def _read(source: Any) -> Scores:
+    """Scores from {query: {item: score}}, a table or a file."""
+    from counterrank.policy.read import read_policy  # which makes Plackett–Luce policies itself
+
+    policy = read_policy(source)
+    if not isinstance(policy, Scores):
+        raise InputError(f"Plackett–Luce needs scores, but {policy!r} came: give rows of query, item and score")
+    return policy
 
 
 class BoundPlackettLuce(OrderedCandidates):

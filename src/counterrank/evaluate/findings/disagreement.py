@@ -99,7 +99,16 @@ def _finding(case: Case, contrast: Contrast, gap: tuple[float, float], chance: f
         words = f"{both}, which the {percent(lost)} that the log never shows may explain"
         return Finding("disagreement", "trust", words, doubted, numbers | {"unsupported": lost})
     level = grade(beside, LARGE, VERY_LARGE)
-    if level == "trust":
-        return Finding("disagreement", level, f"{both}, more than chance, but little", doubted, numbers)
     share = f" ({percent(beside)})" if math.isfinite(beside) else ""
+    if level == "trust":
+        if abs(difference) <= _half(case, doubted):
+            return Finding("disagreement", level, f"{both}{share}, more than chance, but little", doubted, numbers)
+        words = f"{both}{share}, little, but more than an interval holds: {contrast.says}"
+        return Finding("disagreement", "caution", words, doubted, numbers)
     return Finding("disagreement", level, f"{both}{share}: {contrast.says}", doubted, numbers)
+
+
+def _half(case: Case, names: list[str]) -> float:
+    """Half of the shortest interval of these estimators."""
+    ends = [(case.rows[name].lower, case.rows[name].upper) for name in names]
+    return min(((high - low) / 2 for low, high in ends if low is not None and high is not None), default=math.inf)
