@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from counterrank.estimate import ESTIMATORS
@@ -14,6 +12,7 @@ from counterrank.evaluate.findings.weights import FEW, SKEWED, VERY_FEW, VERY_SK
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import sum_by
 
+LARGEST = 1e100  # weights beyond it are all the same: far too large
 DRAWS = 200  # rankings of each query, where a target cannot list its own
 Shown = tuple[Codes, Vector, Vector]  # of what the target shows: query, chance under the target, weight
 
@@ -31,11 +30,12 @@ def rarity(case: Case) -> list[Finding]:
         shown = _shown(evidence, name)
         if shown is None:
             continue
-        second, third = (_mean(evidence, shown, power) for power in (1, 2))
-        if not (math.isfinite(third) and second > 0):
+        root = _mean(evidence, shown, 1) ** 0.5
+        if root <= 0:
             continue
         n = evidence.counts.total
-        expected, skewness = n / second, third / second**1.5 / n**0.5
+        expected = n / root**2 if root < 1e100 else 0.0
+        skewness = _mean(evidence, shown, 2, root) / root / n**0.5
         level = max(grade(-expected, -FEW, -VERY_FEW), grade(skewness, SKEWED, VERY_SKEWED), key=LEVELS.index)
         words = f"as the two policies go, {expected:,.0f} impressions' worth of evidence are to be expected"
         if level != "trust":
@@ -47,12 +47,12 @@ def rarity(case: Case) -> list[Finding]:
     return merged(out)
 
 
-def _mean(evidence: Evidence, shown: Shown, power: int) -> float:
-    """E_h[w^power], averaged over impressions."""
+def _mean(evidence: Evidence, shown: Shown, power: int, unit: float = 1.0) -> float:
+    """E_h[(w/unit)^power], averaged over impressions."""
     queries, chance, weight = shown
     size = len(evidence.counts.impressions)
     mass = sum_by(queries, chance, size)
-    total = sum_by(queries, chance * weight**power, size)
+    total = sum_by(queries, chance * np.minimum(weight / unit, LARGEST) ** power, size)
     return evidence.mean(np.divide(total, mass, out=np.zeros(size), where=mass > 0))
 
 
@@ -85,4 +85,6 @@ def _rankings(evidence: Evidence) -> Shown:
 def _weighed(queries: Codes, target: Vector, logging: Vector) -> Shown:
     """What the logging policy never shows is another finding's."""
     there = (target > 0) & (logging > 0)
-    return queries, np.where(there, target, 0.0), np.divide(target, logging, out=np.zeros(len(target)), where=there)
+    with np.errstate(over="ignore"):
+        weight = np.divide(target, logging, out=np.zeros(len(target)), where=there)
+    return queries, np.where(there, target, 0.0), weight
