@@ -182,7 +182,8 @@ def test_no_click_at_all_keeps_the_most_logged() -> None:
     ("options", "hint"),
     [
         ({"by": "lp-ip", "k": 4}, "longest list has 3"),
-        ({"by": "lp-ip", "k": 0}, "1 or more"),
+        ({"by": "lp-ip", "k": 0}, "from 1 to"),
+        ({"by": "lp-ip", "k": 10**10}, "from 1 to"),
         ({"by": "lp-list", "clip": -1}, "positive number"),
         ({"by": "lp-item", "metric": "reward"}, "credits single clicks"),
         ({"by": "lp-itm"}, "did you mean 'lp-item'"),

@@ -95,3 +95,8 @@ def test_hoeffding_and_kl_cover_whatever_the_truth() -> None:
             for delta in (0.1, 0.5):
                 lower = BOUNDS[name].lower(clicks, np.full(runs, float(n)), delta, clicks, clicks)
                 assert (lower <= truth).mean() >= 1 - delta
+
+
+@pytest.mark.parametrize("name", [name for name in BOUNDS if name != "mle"])
+def test_the_smallest_delta_of_all_gives_numbers(name: str) -> None:
+    assert not np.isnan(bound(name, delta=5e-324)).any()  # half of it is rounded to 0

@@ -10,6 +10,7 @@ import numpy as np
 from counterrank.click.base import Floats
 
 _EDGE = 1e-12
+_FAR = float(np.log(1 / _EDGE))  # logits further out are not strode to: chances of 0 and 1 would never be left
 _LONGEST = 256.0
 
 
@@ -83,8 +84,8 @@ def _stride(start: list[Floats], once: list[Floats], twice: list[Floats]) -> lis
     length = min(max(np.sqrt(first / second), 1.0), _LONGEST) if second > 0 else 1.0
     out = []
     for (x, r, v), c in zip(logits, twice, strict=True):
-        to = 1.0 / (1.0 + np.exp(-(x + 2 * length * r + length**2 * v)))
-        out.append(np.where((c <= 0) | (c >= 1), c, to))
+        to = np.clip(x + 2 * length * r + length**2 * v, -_FAR, _FAR)
+        out.append(np.where((c <= _EDGE) | (c >= 1 - _EDGE), c, 1.0 / (1.0 + np.exp(-to))))
     return out
 
 

@@ -51,10 +51,10 @@ def fit_position_based_paper(counts: ClickCounts, options: Options = Options()) 
     # eq. 13 divides by all impressions of the query, also those that end above the position
     impressions = counts.impressions.astype(np.float64)[:, None]
     seen = impressions if options.scope == "query" else impressions.sum(axis=0, keepdims=True)
-    curve = np.broadcast_to(clicked / seen, shown.shape)
+    curve = np.divide(clicked, seen, out=np.zeros_like(shown), where=seen > 0)  # 0 of a query with no impressions
     weight = curve[counts.pairs.queries if options.scope == "query" else np.zeros(len(counts.pairs), dtype=np.int64)]
     looks = Looks((counts.clicked * weight).sum(axis=1), (counts.shown * weight).sum(axis=1))
-    return Fit(PositionBased(options.mean(looks.clicks, looks.looks), squeezed(np.asarray(curve))), looks)
+    return Fit(PositionBased(options.mean(looks.clicks, looks.looks), squeezed(curve)), looks)
 
 
 def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit:

@@ -14,6 +14,7 @@ from counterrank.errors import InputError
 from counterrank.evaluate.click_counts import count_clicks
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
+from counterrank.log.foreign import counted
 from counterrank.log.keys import text_keys
 from counterrank.log.log import split_day
 from counterrank.statistics.hashing import mix
@@ -95,8 +96,8 @@ def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str) -> Halves:
     train, test = patterns.taken(patterns.impressions - out), patterns.taken(out)
     if not (train.total and test.total):
         raise InputError(
-            f"of {patterns.total} impressions {test.total} were held out ({told}): give a longer log, another share, "
-            "or a log of its own with --test"
+            f"of {counted(patterns.total, 'impression')}, {test.total:,} were held out ({told}): give a longer log, "
+            "another share, or a log of its own with --test"
         )
     return Halves(ClickCounts.of(pairs, train), test, told)
 

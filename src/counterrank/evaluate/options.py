@@ -16,6 +16,7 @@ from counterrank.regress import REGRESSIONS
 Vector = NDArray[np.float64]
 WEIGHTS = ("clicks", "dcg")
 EXAMINATIONS = ("reciprocal", "em")
+MOST_POSITIONS = 1_000_000  # that one may ask for; a log may have more
 
 
 def numbers(text: str, option: str, names: Sequence[str]) -> str | list[float]:
@@ -78,9 +79,9 @@ def _checked(given: Sequence[float], what: str) -> Vector:
     return values
 
 
-def check_top(top: int | None) -> int | None:
-    if top is not None and (not isinstance(top, int | np.integer) or top < 1):
-        raise InputError(f"--top is {top}: expected a whole number of positions, 1 or more")
+def check_top(top: int | None, option: str = "--top") -> int | None:
+    if top is not None and (not isinstance(top, int | np.integer) or not 1 <= top <= MOST_POSITIONS):
+        raise InputError(f"{option} is {top}: expected a whole number of positions, from 1 to {MOST_POSITIONS:,}")
     return top
 
 

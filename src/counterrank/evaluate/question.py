@@ -36,7 +36,7 @@ class Question:
     logging: Policy | None
     by_propensity: bool
     same: bool
-    candidates: Policy | None
+    candidates: Uniform | None
     metric: Metric
     top: int | None
     weights: str | Sequence[float]

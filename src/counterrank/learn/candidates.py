@@ -29,6 +29,15 @@ class Ranked:
     notes: list[str] = field(default_factory=list)
 
 
+def plain_items(named: Uniform) -> tuple[pa.Array, pa.Array]:
+    """Queries and items of candidates that may stand anywhere."""
+    if named.placed:
+        raise InputError(
+            "the candidates have a column position, which only pi-opt heeds: leave it out, or use --by pi-opt"
+        )
+    return named.items()
+
+
 def ranked_items(features: Features, candidates: Any, positions: int, integer: tuple[bool, bool]) -> Ranked:
     """All items with features, cut to the candidates if given; `integer`: whether the log's queries and items are."""
     named = Uniform(candidates) if candidates is not None else None

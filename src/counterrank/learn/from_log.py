@@ -12,6 +12,7 @@ from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import Evidence
 from counterrank.estimate.phi import Phi, page_credits
+from counterrank.evaluate.options import check_top
 from counterrank.evaluate.question import Question, chosen_metric
 from counterrank.ids import Codes
 from counterrank.learn.candidates import Ranked, ranked_items
@@ -73,8 +74,7 @@ def pi_opt_from_log(
         raise unknown("model", model, REGRESSIONS)
     if slots not in SLOTS:
         raise unknown("slots", slots, SLOTS)
-    if k is not None and (not isinstance(k, int | np.integer) or k < 1):
-        raise InputError(f"--k is {k}: expected a whole number of positions, 1 or more")
+    check_top(k, "--k")
     if isinstance(logging, str) and logging == "propensity":
         raise InputError(
             "--logging propensity tells the chance of whole rankings, but pi-opt needs that of each two items: "

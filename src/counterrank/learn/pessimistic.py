@@ -50,8 +50,9 @@ def pessimistic_from_log(
     if position_scope is not None:
         _check("position scope", position_scope, POSITION_SCOPES)
     level = read_delta(delta)
-    _check_count("--k", k)
-    _check_count("--min-impressions", min_impressions)
+    check_top(k, "--k")
+    if not isinstance(min_impressions, int | np.integer) or min_impressions < 1:
+        raise InputError(f"--min-impressions is {min_impressions}: expected a whole number, 1 or more")
     check_top(top)
     default = BOUNDS[bound].prior
     given = (default if prior is None else prior) if default is not None else None  # ignored where there is no use
@@ -77,6 +78,7 @@ def pessimistic_from_log(
     width = max(rows.shape[1], had.shape[1])
     rows, had = (np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1) for each in (rows, had))
     rows = np.where(kept[:, None], had, rows)
+    strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
     additive = CLICK_WORTHS[click_model].additive
     values, logged = (value_of(each, lower, stock.heights, additive) for each in (rows, had))
     offsets, items = flat(rows, pairs.items)
@@ -96,7 +98,11 @@ def pessimistic_from_log(
         items=items,
         values=values,
         reasons=reasons,
-        notes=_below(k, stock) + remarks(log, counts, stock, click_model, fitted, curve, kept, lengths, value, before),
+        notes=[
+            *_strange(strange),
+            *_below(k, stock),
+            *remarks(log, counts, stock, click_model, fitted, curve, kept, lengths, value, before),
+        ],
         click_model=click_model,
         bound=bound,
         delta=level,
@@ -111,6 +117,14 @@ def pessimistic_from_log(
         logged=before,
         curve=curve,
     )
+
+
+def _strange(queries: int) -> list[str]:
+    """What to say where logged rankings were kept that candidates do not allow."""
+    if not queries:
+        return []
+    who = counted(queries, "kept ranking shows", "kept rankings show")
+    return [f"{who} items that are not candidates: leave the query out of the policy, or give it more candidates"]
 
 
 def _below(k: int | None, stock: Stock) -> list[str]:
@@ -139,8 +153,3 @@ def read_delta(delta: float | str) -> float | None:
 def _check(kind: str, name: str, names: Iterable[str]) -> None:
     if name not in names:
         raise unknown(kind, str(name), names)
-
-
-def _check_count(option: str, number: int | None) -> None:
-    if number is not None and (not isinstance(number, int | np.integer) or number < 1):
-        raise InputError(f"{option} is {number}: expected a whole number, 1 or more")

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from counterrank.engine import Engine, Metric, open_engine
 from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Evidence
-from counterrank.evaluate.options import check_clip
+from counterrank.evaluate.options import check_clip, check_top
 from counterrank.evaluate.question import Question, chosen_metric
 from counterrank.evaluate.result import number
 from counterrank.ids import Codes
-from counterrank.learn.programs import PROGRAMS, Task
+from counterrank.learn.candidates import plain_items
+from counterrank.learn.programs import PROGRAMS, Solution, Task
 from counterrank.learn.result import Optimization, flat
 from counterrank.log import Log
 from counterrank.log.foreign import counted
@@ -62,8 +63,7 @@ def solve_from_log(
         raise InputError(
             "--k cuts pages, but the metric is the reward of whole pages: add --metric clicks, or leave k out"
         )
-    if k is not None and (not isinstance(k, int | np.integer) or k < 1):
-        raise InputError(f"--k is {k}: expected a whole number of positions, 1 or more")
+    check_top(k, "--k")
     limit = check_clip(clip)
     question = Question.ask(
         log, "logging", metric=chosen, top=k, weights=weights, examination=examination, clip=None, logging=logging,
@@ -101,7 +101,7 @@ def solve_from_log(
     value = float(found.value @ counts.impressions / counts.total)
     offsets, items = flat(found.rows, counts.pairs.items)
     drawn = by.startswith("lp-")
-    said = _remarks(by, log, question, evidence, found.queries, clip, drawn)
+    said = _remarks(by, log, question, evidence, found, clip, drawn)
     return Solved(
         by=by,
         metric=question.metric,
@@ -136,7 +136,7 @@ def _allowed(question: Question, evidence: Evidence) -> tuple[NDArray[np.bool_],
     pairs = evidence.counts.pairs
     allowed = np.ones(len(pairs), dtype=bool)
     if question.candidates is not None:
-        query, item = question.candidates.items()
+        query, item = plain_items(question.candidates)
         rows = pairs.find(pairs.query_ids.codes(query), pairs.item_ids.codes(item))
         allowed[:] = False
         allowed[rows[rows >= 0]] = True
@@ -145,9 +145,11 @@ def _allowed(question: Question, evidence: Evidence) -> tuple[NDArray[np.bool_],
 
 
 def _remarks(
-    by: str, log: Log, question: Question, evidence: Evidence, ranked: Codes, clip: Any, drawn: bool
+    by: str, log: Log, question: Question, evidence: Evidence, found: Solution, clip: Any, drawn: bool
 ) -> list[str]:
     counts = evidence.counts
+    never = np.append(counts.shown.sum(axis=1) == 0, False)
+    strange = int(never[found.rows].any(axis=1).sum())
     logged = counts.origin + float(counts.reward.sum()) / counts.total
     said = [
         f"the logged rankings are worth {number(logged)}; what was chosen because it looks best looks better than it "
@@ -157,10 +159,14 @@ def _remarks(
         said.append("a query's rankings are shown with their probabilities: the policy is drawn from, not sure")
     if clip is not None and by == "pi":
         said.append("pi is not clipped: --clip was not used")
-    left = len(counts.impressions) - len(np.unique(ranked))
+    left = len(counts.impressions) - len(np.unique(found.queries))
     if left:
+        lack = "logged rankings of candidates only" if ESTIMATOR[by] == "list" else "candidates"
+        said.append(f"{counted(left, 'query', 'queries')} of the log: not ranked, for lack of {lack}")
+    if strange:
         said.append(
-            f"{counted(left, 'query', 'queries')} of the log: not ranked, for lack of candidates that were logged"
+            f"{counted(strange, 'ranking has', 'rankings have')} items that the log never shows: nothing is known of "
+            "them, they fill positions and count as 0"
         )
     said.append(f"assumed: {ESTIMATORS[ESTIMATOR[by]].assumption}")
     if log.rejected:

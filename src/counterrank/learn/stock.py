@@ -10,7 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.click import ClickCounts, Scope, fit_clicks
+from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.learn.candidates import plain_items
 from counterrank.learn.worth import CLICK_WORTHS, Table, Vector
 from counterrank.log.foreign import counted
 from counterrank.policy import Uniform
@@ -56,9 +58,14 @@ class Stock:
 
     def narrowed(self, candidates: Any) -> Stock:
         """With these candidates as the items that may be ranked, also those that were never logged."""
-        query, item = Uniform(candidates).items()
+        query, item = plain_items(Uniform(candidates))
         pairs = self.pairs
         of = pairs.query_ids.codes(query)
+        if (of < 0).all():
+            raise InputError(
+                f"no query of the candidates is in the log: they begin with query {query[0].as_py()!r}, the log with "
+                f"{pairs.query_ids.texts[0].as_py()!r}: give candidates of the log's queries"
+            )
         left = len(query.filter(pa.array(of < 0)).unique())
         notes = self.notes
         if left:

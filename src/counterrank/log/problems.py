@@ -39,7 +39,7 @@ MESSAGES: dict[Problem, str] = {
     Problem.CLICK: "a click is neither 0 nor 1",
     Problem.REWARD: "reward is missing, NaN or infinite: expected a number",
     Problem.PROPENSITY: "propensity is not a number in (0, 1]",
-    Problem.IMPRESSIONS: "impressions is not a positive whole number",
+    Problem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
     Problem.DAY: "day is missing or is not an integer, date or timestamp",
     Problem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
     Problem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from fnmatch import fnmatch
+from glob import glob
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterrank.errors import InputError
-from counterrank.log.files import kind_of
+from counterrank.log.files import database_table, kind_of
 
 
 def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet", "csv", "jsonl")) -> None:
@@ -31,10 +33,25 @@ def check_place(path: Path, option: str) -> None:
 
 
 def check_apart(path: Path, option: str, *inputs: str | None) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to write over what is read, and into a folder whose files are."""
     for source in inputs:
-        if source is not None and Path(source).exists() and Path(source).resolve() == path.resolve():
-            raise InputError(f"{option} {path}: that file is an input of this command: give another name")
+        if source is not None and _reads(source, path):
+            many = Path(source).resolve() != path.resolve()
+            what = f"among those that {source} stands for" if many else "an input of this command"
+            raise InputError(f"{option} {path}: that file is {what}: give another name")
+
+
+def _reads(source: str, path: Path) -> bool:
+    """Whether a path, a folder, a glob or `file.duckdb:table` means this file, now or once it is there."""
+    given, place = Path(source), path.resolve()
+    if given.is_dir():
+        return kind_of(path) is not None and place.is_relative_to(given.resolve())
+    if not given.exists() and (table := database_table(source)):
+        return Path(table[0]).resolve() == place
+    if not given.exists() and any(sign in source for sign in "*?["):
+        beside = given.parent.resolve() == place.parent and fnmatch(path.name, given.name)
+        return beside or any(Path(file).resolve() == place for file in glob(source, recursive=True))
+    return given.resolve() == place
 
 
 def write_table(table: pa.Table, path: Path) -> None:

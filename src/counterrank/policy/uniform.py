@@ -57,6 +57,11 @@ class Uniform(Policy):
     def ranks_all(self) -> bool:  # type: ignore[override]
         return self._pairs is None
 
+    @property
+    def placed(self) -> bool:
+        """Whether the candidates have positions of their own."""
+        return self._slots is not None
+
     def queries(self) -> pa.Array | None:
         return None if self._pairs is None else self._pairs[0].texts
 

@@ -84,7 +84,7 @@ def wilson(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vec
     """The lower end of Wilson's score interval at level 1 − δ, for reference; at δ = 1 it is the mean."""
     from scipy.special import ndtri
 
-    z = -ndtri(delta / 2)
+    z = -ndtri(np.maximum(delta / 2, np.finfo(np.float64).tiny))  # δ / 2 may be rounded to 0
     p, n = mle(clicks, looks, delta, alpha, beta), np.where(looks > 0, looks, 1.0)
     return np.asarray((p + z**2 / (2 * n) - z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))) / (1 + z**2 / n))
 
