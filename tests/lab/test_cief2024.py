@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from counterrank.click import Cascade, ClickModel, DependentClick, PositionBased
+from counterrank.lab.cief2024.auto import auto_table, choose
 from counterrank.lab.cief2024.methods import DELTAS, Logs, by_bound, by_ips, by_item_position, by_pseudoinverse, fitted
 from counterrank.lab.cief2024.pages import PATTERNS, K, Pages, by_query, in_parts
 from counterrank.lab.cief2024.sweep import sweep
@@ -225,3 +227,16 @@ def test_reproduce_quick(tmp_path: Path) -> None:
         Path(path).stem for path in result.pictures
     }
     assert result.to_json()
+
+
+def test_delta_chosen_from_drawn_logs() -> None:
+    """The errors at the chosen δ are those of the sweep, and never below the least of them."""
+    known = [truth("cm", seed) for seed in (1, 2)]
+    known = [replace(each, pages=replace(each.pages, query=f"q{n}")) for n, each in enumerate(known)]
+    found = choose("made up", known, "bayes", 300, 3, 5)
+    assert found.at in DELTAS
+    assert found.best.mean() <= found.fixed.mean() + 1e-12
+    assert (found.auto >= 0).all()
+    table = auto_table([found])
+    assert table.rows[0][:3] == ["made up", "cm", "bayes"]
+    assert table.rows[-1][0] == "all, summed"

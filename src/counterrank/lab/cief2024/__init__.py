@@ -36,7 +36,8 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
         paper="cief2024",
         tables=tables(results),
         findings=findings(results),
-        numbers={panel.key: numbers(panel) for panel in results.panels},
+        numbers={panel.key: numbers(panel) for panel in results.panels}
+        | {"auto": [each.to_dict() for each in results.chosen]},
         pictures=pictures,
         notes=notes,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from counterrank.lab.cief2024.auto import Chosen, choose
 from counterrank.lab.cief2024.pages import Floats, Integers, Pages
 from counterrank.lab.cief2024.sweep import BOUNDED, Sweep, sweep
 from counterrank.lab.cief2024.truth import MODELS, Truth
@@ -46,6 +47,7 @@ class Panel:
 @dataclass(frozen=True)
 class Results:
     panels: list[Panel]
+    chosen: list[Chosen]
     notes: list[str]
 
     def of(self, figure: str) -> list[Panel]:
@@ -100,7 +102,24 @@ def experiments(data: Path | None, quick: bool) -> Results:
             found = sweep(known, size=SIZE, runs=max(runs // 5, 20), seed=SEED, methods=(*BOUNDED, "ips", "ip-ips"))
             title = f"{name}, {len(known)} queries, {model}"
             panels.append(Panel(str(number), f"figure{number}-{model}", title, model, name, "labels", found))
-    return Results(panels, notes + said)
+    return Results(panels, _auto(yandex, clara2, 6 if quick else 50), notes + said)
+
+
+def _auto(yandex: list[Pages], clara2: list[Pages], runs: int) -> list[Chosen]:
+    """δ chosen from the log. The rule was made on the top queries; the others had no say in it."""
+    tell("delta auto")
+    out = []
+    for where, pages, least, times in (
+        ("top 10", yandex[:TOP], 0, runs),
+        ("top 10, common", yandex[:TOP], RARE, runs),
+        ("next 10", yandex[TOP:], 0, runs),
+        ("next 10, common", yandex[TOP:], RARE, runs),
+        ("clara2", clara2[:FREQUENT], 0, max(runs // 5, 2)),
+    ):
+        for model in MODELS:
+            known = truths(pages, model, least)
+            out += [choose(where, known, bound, SIZE, times, SEED) for bound in ("bayes", "empirical-bayes")]
+    return out
 
 
 def _sizes(pages: list[Pages], runs: int) -> list[Panel]:

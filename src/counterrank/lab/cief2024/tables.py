@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from counterrank.lab.cief2024.auto import auto_table
 from counterrank.lab.cief2024.methods import CLIPS, DELTAS
 from counterrank.lab.cief2024.panels import FIXED, Panel, Results
 from counterrank.lab.cief2024.sweep import BOUNDED, NAMES, Sweep
@@ -20,7 +21,9 @@ def tables(results: Results) -> list[Table]:
     out = []
     for panels in results.groups(("1", "2.2", "3", "4", "5", "7", "8", "9")):
         out += [_lowest(panels), _beaten(panels)]
-    return [*out, *(_by_size(panel) for panel in results.of("2.1")), *(_by_grid(panel) for panel in results.of("6"))]
+    out += [_by_size(panel) for panel in results.of("2.1")]
+    out += [_by_grid(panel) for panel in results.of("6")]
+    return [*out, auto_table(results.chosen)]
 
 
 def _lowest(panels: Sequence[Panel]) -> Table:
