@@ -91,4 +91,5 @@ def auto_table(found: Sequence[Chosen]) -> Table:
 
 def _summed(title: str, found: Sequence[Chosen]) -> list[str]:
     auto, best, fixed = (sum(float(getattr(e, name).mean()) for e in found) for name in ("auto", "best", "fixed"))
-    return [title, "", "", f"{auto:.4f}", f"{best:.4f}", f"{fixed:.4f}", f"{auto / best - 1:+.0%}"]
+    more = f"{auto / best - 1:+.0%}" if best > 0 else "–"
+    return [title, "", "", f"{auto:.4f}", f"{best:.4f}", f"{fixed:.4f}", more]
