@@ -146,7 +146,9 @@ def test_temperatures(files, tmp_path):
         (["--require-improvement", "much"], "--require-improvement"),
         (["--logging", "nope"], "unknown logging 'nope'"),
         (["--estimator", "pmb"], "unknown estimator 'pmb'"),
-        (["--estimator", "wpi"], "wpi has no paired differences"),
+        (["--estimator", "dr"], "dr needs features of items: add --features"),
+        (["--estimator", "ip", "--interval", "narrow"], "unknown interval 'narrow'"),
+        (["--interval", "t"], "--interval is for --estimator"),
         (["--clip", "2"], "--clip is for --estimator"),
         (["--metric", "reward"], "--metric is reward"),
     ],
@@ -170,14 +172,17 @@ def test_propensities_of_rankings_are_not_used_and_that_is_said(tmp_path):
 
 def test_paired_differences(files, tmp_path):
     log, good, bad = files
-    got = parse(
-        run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--per-query", tmp_path / "q.csv", "--json")
-    )
+    options = ("--interval", "normal", "--per-query", tmp_path / "q.csv", "--json")
+    got = parse(run(log, "--target", good, "--baseline", bad, "--estimator", "ip", *options))
     assert set(got) >= FIELDS
     assert (got["estimator"], got["interval"], got["verdict"]) == ("ip", "normal", "target")
     assert got["upper"] - got["difference"] == pytest.approx(1.959963984540054 * got["stderr"])
     assert got["notes"][-1].startswith("ip assumes: a click depends on the item and its position")
-    assert pa_csv.read_csv(tmp_path / "q.csv").column_names == ["query", "impressions", "difference"]
+    assert pa_csv.read_csv(tmp_path / "q.csv").column_names == [
+        "query", "impressions", "difference", "stderr", "lower", "upper", "verdict", "impressions_needed",
+        "significant_after_correction",
+    ]  # fmt: skip
+    assert got["by_query"]["queries"] == got["queries"]
     lower = got["lower"]
     assert (
         run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--require-improvement", lower).exit_code

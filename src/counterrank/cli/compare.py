@@ -25,12 +25,14 @@ from counterrank.cli.common import (
     say,
 )
 from counterrank.errors import InputError
-from counterrank.estimate.difference import PAIRED
+from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate import compare as judge
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 from counterrank.evaluate.pages.write import check_page
 from counterrank.evaluate.target import open_sides
+from counterrank.interval import INTERVALS
 from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.regress import REGRESSIONS
 
 
 def compare(
@@ -45,7 +47,7 @@ def compare(
     ] = None,
     estimator: Annotated[
         str | None,
-        typer.Option(help=f"Compare by paired differences of an estimator instead: {', '.join(PAIRED)}."),
+        typer.Option(help=f"Compare by paired differences of an estimator instead: {', '.join(ESTIMATORS)}."),
     ] = None,
     metric: Annotated[
         str | None, typer.Option(help="For --estimator: reward or clicks. Default: reward if both have it.")
@@ -78,7 +80,20 @@ def compare(
     candidates: Annotated[
         str | None, typer.Option(help="Rows (query, item): what uniform may show. Default: logged and named items.")
     ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(help=f"For --estimator: {', '.join(INTERVALS)}. Default: normal, t where evidence is thin."),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the bound.")] = 0.95,
+    reward_range: Annotated[
+        str | None, typer.Option(help="For --estimator: LO,HI, between what numbers rewards can lie.")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"The regression on features: {', '.join(REGRESSIONS)}. Default: ridge.")
+    ] = None,
     per_query: Annotated[
         Path | None, typer.Option(help="Also write a verdict per query: .parquet, .csv or .jsonl.")
     ] = None,
@@ -104,14 +119,15 @@ def compare(
     """
     if require_improvement is not None and not math.isfinite(require_improvement):
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
+    read = (log, target, baseline, logging, candidates, features)
     if per_query is not None:
         check_output(per_query, "--per-query")
-        check_apart(per_query, "--per-query", log, target, baseline, logging, candidates, str(bad_rows or "") or None)
+        check_apart(per_query, "--per-query", *read, str(bad_rows or "") or None)
     if report is not None:
         check_page(report, "--report")
-        check_apart(report, "--report", log, target, baseline, logging, candidates, str(bad_rows or "") or None)
+        check_apart(report, "--report", *read, str(bad_rows or "") or None)
     if bad_rows is not None:
-        check_apart(bad_rows, "--bad-rows", target, baseline, logging, candidates)
+        check_apart(bad_rows, "--bad-rows", *read[1:])
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, other, logging_policy = open_sides(
         target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix
@@ -131,8 +147,12 @@ def compare(
             examination=curve,
             logging=logging_policy,
             candidates=candidates,
+            interval=interval,
             confidence=confidence,
             engine=chosen,
+            reward_range=reward_range,
+            features=features,
+            model=model,
         )
         if report is not None:
             result.report(report, command_line(context))

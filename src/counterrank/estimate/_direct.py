@@ -1,134 +1,90 @@
-"""r̂: a regression of rewards on the features of a page, fitted on other queries than those it speaks of."""
+"""What a regression says of a policy: the mean of r̂ over its rankings, and the rewards that r̂ leaves unexplained."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
-from counterrank.errors import InputError
-from counterrank.estimate._fit_error import second_moment
-from counterrank.estimate._page_features import PageFeatures
+from counterrank.estimate._fit_error import influence_of_fit
+from counterrank.estimate._influence import Influence, Moved
+from counterrank.estimate._regression import Regression, less, regression
 from counterrank.estimate.base import Evidence, Model, Vector
-from counterrank.ids import Codes
-from counterrank.statistics.pairs import Table, sum_by
 from counterrank.statistics.rankings import Changed, Rankings
-
-DRAWS = 200_000  # rankings drawn in all where the target's cannot be listed
-ROWS = 1 << 20  # impressions whose rankings are grouped at a time
-FEWEST, MOST = 20, 1000  # a query
-
-
-class Prediction(Protocol):
-    """r̂ of every query's rankings, from the rewards' origin."""
-
-    def of(self, queries: Codes, rankings: Codes) -> Vector:
-        """r̂(q, s) of each ranking."""
-
-    def expected(self, evidence: Evidence) -> tuple[Vector, float, list[str]]:
-        """E_target[r̂] of each query, the variance of their mean from drawn rankings, and what to say of that."""
-
-
-@dataclass(frozen=True)
-class Additive:
-    """A linear r̂: a query's base, and what each pair adds at each position."""
-
-    base: Vector  # (Q,)
-    worth: Table  # (P, K)
-
-    def of(self, queries: Codes, rankings: Codes) -> Vector:
-        added = np.where(rankings >= 0, self.worth[rankings, np.arange(rankings.shape[1])], 0.0)
-        return np.asarray(self.base[queries] + added.sum(axis=1))
-
-    def expected(self, evidence: Evidence) -> tuple[Vector, float, list[str]]:
-        return self.base + evidence.per_query(evidence.shown_by_target * self.worth), 0.0, []
-
-
-@dataclass(frozen=True)
-class Whole:
-    """Any r̂: each ranking is looked at as a whole, by the model of its query's fold."""
-
-    page: PageFeatures
-    models: dict[int, Any]  # by fold
-    fold: Codes  # (Q,)
-
-    def of(self, queries: Codes, rankings: Codes) -> Vector:
-        out = np.empty(len(queries))
-        for block in self.page.blocks(rankings):
-            x, fold = self.page.of(rankings[block]), self.fold[queries[block]]
-            part = out[block]
-            for number in np.unique(fold):
-                part[fold == number] = self.models[int(number)].predict(x[fold == number])
-        return out
-
-    def expected(self, evidence: Evidence) -> tuple[Vector, float, list[str]]:
-        size = len(evidence.counts.impressions)
-        listed = evidence.target.support()
-        if listed is not None:
-            queries, rankings, chance = listed
-            return sum_by(queries, chance * self.of(queries, rankings), size), 0.0, []
-        draws = int(np.clip(DRAWS // size, FEWEST, MOST))
-        rng = np.random.default_rng(0)
-        mean, spread = np.empty(size), np.empty(size)
-        step = max(DRAWS // draws, 1)
-        for start in range(0, size, step):
-            some = np.arange(start, min(start + step, size))
-            queries = np.repeat(some, draws)
-            drawn = self.of(queries, evidence.target.sample(queries, rng)).reshape(len(some), draws)
-            mean[some], spread[some] = drawn.mean(axis=1), drawn.var(axis=1, ddof=1)
-        share = evidence.counts.impressions / evidence.counts.total
-        variance = float((share**2 * spread).sum() / draws)
-        return mean, variance, [
-            f"the model's mean over the target's rankings was drawn, {draws} rankings a query: it adds a standard "
-            f"error of {variance**0.5:.2g}, which the interval holds"
-        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Direct:
     """The fitted model on this evidence. Rewards are counted from the log's origin, in `expected` too."""
 
-    prediction: Prediction
+    regression: Regression
     expected: Vector  # (Q,) E_target[r̂]
-    drawn: float  # variance of its mean over impressions, from drawn rankings
-    reward: Vector  # (Q,) Σ(r − r̂)
-    reward2: Vector  # (Q,) Σ(r − r̂)²
-    predicted2: float  # Σr̂²
+    drawn: Vector  # (Q,) its variance from drawn rankings
     missing: float  # share of what the target shows that has no features
-    model: Model
     said: list[str]
-    second_moment: float | None = None  # Σψ² of the mean of `expected`, where the model's own noise is known
+
+    @property
+    def model(self) -> Model:
+        return self.regression.model
+
+    def drawn_of_mean(self, evidence: Evidence) -> float:
+        """The variance of the mean of `expected` over impressions, from drawn rankings."""
+        share = evidence.counts.impressions / evidence.counts.total
+        return float((share**2 * self.drawn).sum())
 
     def residuals(self, evidence: Evidence) -> Evidence:
         """The same evidence, with r − r̂ for rewards."""
+        found = evidence.memo.get("residuals")
+        if isinstance(found, Evidence):
+            return found
         rankings, pages = (
             Changed(groups, self._less) if groups is not None else None
             for groups in (evidence.counts.rankings, evidence.counts.pages)
         )
+        left = self.regression
         counts = replace(
-            evidence.counts, rankings=rankings, pages=pages, reward=self.reward, reward2=self.reward2, origin=0.0
+            evidence.counts, rankings=rankings, pages=pages, reward=left.reward, reward2=left.reward2, origin=0.0
         )
-        return replace(evidence, counts=counts, memo={})
+        new = evidence.memo["residuals"] = replace(evidence, counts=counts, memo={})
+        return new
 
     def second_moment_alike(self, evidence: Evidence, w: float, mean: float) -> float:
         """Σψ² where every impression has the weight w: ψ = w·r + (1 − w)·r̂ − mean."""
-        left, whole = float(self.reward2.sum()), float(evidence.counts.reward2.sum())
-        squares = w**2 * left + w * (whole - left - self.predicted2) + self.predicted2
+        left, whole = float(self.regression.reward2.sum()), float(evidence.counts.reward2.sum())
+        squares = w**2 * left + w * (whole - left - self.regression.predicted2) + self.regression.predicted2
         return max(squares - evidence.counts.total * mean**2, 0.0)
 
+    def influence(self, evidence: Evidence, mean: float) -> Influence:
+        """On the mean of `expected`: the noise of a linear regression; of others only how queries differ."""
+        if self.regression.linear:
+            return influence_of_fit(evidence, self.regression, self.expected)
+        worth, origin = self.expected - mean, evidence.counts.origin
+
+        def moved(chunk: Rankings) -> Moved:
+            none = np.zeros(len(chunk))
+            level = worth[chunk.queries]
+            return Moved(none, level, none, none + 1, none > 0, level + mean + origin)
+
+        return moved
+
+    def corrected(self, evidence: Evidence, base: Influence, w: float, mean: float) -> Influence:
+        """With what weighted residuals add, `base` being that on residuals; w: every weight of the logging policy."""
+        word, origin = self.expected, evidence.counts.origin
+
+        def moved(chunk: Rankings) -> Moved:
+            guess = self.regression.of(chunk)
+            if evidence.same:
+                none = np.zeros(len(chunk))
+                term = (1 - w) * guess
+                return Moved(none + w, term - mean, none, none + w, none > 0, term + origin)
+            found = base(less(chunk, guess))
+            term = word[chunk.queries] - found.slope * guess + origin
+            return replace(found, level=found.level - found.slope * guess, term=term)
+
+        return moved
+
     def _less(self, chunk: Rankings) -> Rankings:
-        return less(chunk, self.prediction.of(chunk.queries, chunk.rows))
-
-
-def less(chunk: Rankings, predicted: Vector) -> Rankings:
-    """The same groups, with what the prediction leaves of their rewards."""
-    n = chunk.impressions
-    reward = chunk.reward - n * predicted
-    squares = chunk.reward2 - 2 * predicted * chunk.reward + n * predicted**2
-    return replace(chunk, reward=reward, reward2=np.maximum(squares, reward**2 / n))
+        return less(chunk, self.regression.prediction.of(chunk.queries, chunk.rows))
 
 
 def fitted(evidence: Evidence) -> Direct:
@@ -140,89 +96,10 @@ def fitted(evidence: Evidence) -> Direct:
 
 
 def _fitted(evidence: Evidence) -> Direct:
-    counts = evidence.counts
-    size = len(counts.impressions)
-    page = PageFeatures(evidence)
-    fold, models = _models(evidence, page)
-    prediction = _prediction(evidence, page, fold, models)
-    predicted, left, left2 = np.zeros((3, size))
-    predicted2 = 0.0
-    for chunk in _chunks(evidence):
-        guess = prediction.of(chunk.queries, chunk.rows)
-        rest = less(chunk, guess)
-        predicted += sum_by(chunk.queries, chunk.impressions * guess, size)
-        predicted2 += float((chunk.impressions * guess**2).sum())
-        left += sum_by(chunk.queries, rest.reward, size)
-        left2 += sum_by(chunk.queries, rest.reward2, size)
+    fit = regression(evidence)
     if evidence.same:  # the logging policy is what the log shows
-        expected, drawn, said = predicted / counts.impressions, 0.0, list[str]()
+        expected, drawn, said = fit.predicted / evidence.counts.impressions, np.zeros(len(fit.predicted)), list[str]()
     else:
-        expected, drawn, said = prediction.expected(evidence)
-    spread = float(counts.reward2.sum() - counts.reward.sum() ** 2 / counts.total)
-    r2 = 1 - float(left2.sum()) / spread if spread > 0 else None
-    fit = Model(evidence.model, list(dict.fromkeys(model.chosen for model in models.values())), len(models), r2)
-    notes = [note for model in models.values() for note in model.notes]
-    said = [*_words(fit), *dict.fromkeys(notes), *page.said, *said]
-    second = None
-    if isinstance(prediction, Additive):
-        second = second_moment(evidence, page, fold, models, expected, _chunks(evidence))
-    return Direct(prediction, expected, drawn, left, left2, predicted2, page.missing, fit, said, second)
-
-
-def _models(evidence: Evidence, page: PageFeatures) -> tuple[Codes, dict[int, Any]]:
-    """The fold of each query, and for each fold the model that was fitted without it."""
-    from counterrank.regress import REGRESSIONS, folds_of  # scikit-learn is slow to import
-
-    fold = folds_of(evidence.counts.pairs.query_ids.texts)
-    training = REGRESSIONS[evidence.model](page.width)
-    for chunk in _grouped(evidence):
-        mean, of = chunk.reward / chunk.impressions, fold[chunk.queries]
-        for block in page.blocks(chunk.rows):
-            training.add(page.of(chunk.rows[block]), mean[block], chunk.impressions[block], of[block])
-    used = np.unique(fold).tolist()
-    return fold, {number: training.fit(without=number if len(used) > 1 else None) for number in used}
-
-
-def _prediction(evidence: Evidence, page: PageFeatures, fold: Codes, models: dict[int, Any]) -> Prediction:
-    counts = evidence.counts
-    if not all(hasattr(model, "coefficients") for model in models.values()):
-        return Whole(page, models, fold)
-    base, worth = np.empty(len(fold)), np.empty(counts.shown.shape)
-    of_pair = fold[counts.pairs.queries]
-    for number, model in models.items():
-        base[fold == number] = model.intercept
-        worth[of_pair == number] = page.worth(model.coefficients)[of_pair == number]
-    return Additive(base, worth)
-
-
-def _words(model: Model) -> list[str]:
-    """Which model it is, and how well it does."""
-    name = f"{model.name} ({'; '.join(model.chosen)})"
-    if model.folds == 1:
-        return [f"{name} was fitted on the very rewards it explains: all queries are in one fold"]
-    if model.r2 is None:
-        return [f"{name} has nothing to learn: all rewards are alike"]
-    if model.r2 <= 0:
-        return [f"{name} predicts queries it has not seen no better than the mean does (R² {model.r2:.2g})"]
-    return [f"{name} explains {model.r2:.1%} of the variance of rewards of queries it has not seen"]
-
-
-def _grouped(evidence: Evidence) -> Iterator[Rankings]:
-    """Each ranking of the log once: a tree must not depend on how rows were counted."""
-    pages, rows = evidence.counts.pages, np.cumsum(evidence.counts.impressions)
-    assert pages is not None  # noqa: S101 - the plan asked for them
-    if not pages.quick:
-        yield from pages.without_propensity().chunks()
-        return
-    number = rows // ROWS
-    edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True]).tolist()
-    for low, high in pairwise(edges):
-        chunks = list(pages.chunks(low, high))
-        if chunks:
-            yield Rankings.joined(chunks).merged()
-
-
-def _chunks(evidence: Evidence) -> Iterator[Rankings]:
-    if evidence.counts.pages is None:
-        raise InputError("the rankings of the log were not counted")
-    return evidence.counts.pages.chunks()
+        expected, drawn, said = fit.prediction.expected(evidence)
+    missing, lacking = fit.page.without(evidence)
+    return Direct(fit, expected, drawn, missing, [*fit.said, *lacking, *said])

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 import numpy as np
 
-from counterrank.estimate._page_features import PageFeatures
+from counterrank.estimate._influence import Influence, Moved
+from counterrank.estimate._regression import Regression
 from counterrank.estimate.base import Evidence, Vector
-from counterrank.ids import Codes
 from counterrank.statistics.rankings import Rankings
 
 
-def second_moment(
-    evidence: Evidence, page: PageFeatures, fold: Codes, models: Mapping[int, Any], expected: Vector,
-    chunks: Iterable[Rankings],
-) -> float:  # fmt: skip
-    """Σψ² of the mean over impressions of what linear models, one per fold of queries, expect of the target.
+def influence_of_fit(evidence: Evidence, fit: Regression, expected: Vector) -> Influence:
+    """On the mean over impressions of what linear models, one per fold of queries, expect of the target.
 
     An impression moves the models of the other folds by its residual, and adds what its own query is worth.
     """
-    counts = evidence.counts
+    counts, page, fold, models = evidence.counts, fit.page, fit.fold, fit.models
     means = page.expected(evidence)  # (Q, width), summed over impressions
     size = np.bincount(fold, counts.impressions)
     several = len(models) > 1
     worth = expected - evidence.mean(expected)
-    square = 0.0
-    for chunk in chunks:
+    direction = {
+        number: model.inverse @ (means[fold == number].sum(axis=0) / size[number] - model.mean)
+        for number, model in models.items()
+    }
+
+    def moved(chunk: Rankings) -> Moved:
+        by, less = np.zeros((2, len(chunk)))
         for block in page.blocks(chunk.rows):
-            x, queries = page.of(chunk.rows[block]), chunk.queries[block]
-            by, less = np.zeros(len(x)), -worth[queries]
+            x, of = page.of(chunk.rows[block]), fold[chunk.queries[block]]
             for number, model in models.items():
-                at = model.inverse @ (means[fold == number].sum(axis=0) / size[number] - model.mean)
-                share = np.where((fold[queries] == number) & several, 0.0, size[number] / model.weight)
+                at = direction[number]
+                share = np.where((of == number) & several, 0.0, size[number] / model.weight)
                 moves = share * (1 + (x - model.mean) @ at)
-                by += moves
-                less += moves * model.predict(x) + share * (at @ model.pull)
-            n, f, f2 = chunk.impressions[block], chunk.reward[block], chunk.reward2[block]
-            square += float((by**2 * f2 - 2 * by * less * f + less**2 * n).sum())
-    return max(square, 0.0)
+                by[block] += moves
+                less[block] += moves * model.predict(x) + share * (at @ model.pull)
+        none = np.zeros(len(chunk))
+        term = expected[chunk.queries] + counts.origin - by * chunk.reward / chunk.impressions
+        return Moved(by, worth[chunk.queries] - less, none, none + 1, none > 0, term)
+
+    return moved

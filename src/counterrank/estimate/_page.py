@@ -13,12 +13,12 @@ from counterrank.errors import InputError
 from counterrank.estimate import _known
 from counterrank.estimate._few import NONE
 from counterrank.estimate._gamma import LogGamma
+from counterrank.estimate._groups import FEW, overall_variance
+from counterrank.estimate._influence import Influence, Moved, alike
 from counterrank.estimate._pinv import ILL
-from counterrank.estimate._spread import NOTHING, of_all, two_points
 from counterrank.estimate.base import Evidence, Page, Vector
-from counterrank.estimate.list import FEW, ListSums, overall_variance, weigh_alike
+from counterrank.estimate.list import ListSums, weigh_alike
 from counterrank.policy._product import BoundSlots
-from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Table, sum_by
 from counterrank.statistics.rankings import Rankings
 
@@ -35,23 +35,27 @@ class PageSums:
         None  # Γ̂†θ̂, whose sum over a ranking is its expected reward, where shares tell of the logging policy
     )
 
-    def spreads(self, evidence: Evidence, shift: float, value: float, gain: float = 1.0) -> Spreads:
-        """How influences, weighted rewards and weights are spread: `gain` times w·(reward − shift), less value."""
-        counts, sums = evidence.counts, self.sums
-        if self.u is None:
-            return of_all(evidence, float(counts.origin + counts.reward.sum() / counts.total))
-        back = gain * ((sums.free_credit - shift * sums.free_mass) / counts.impressions - value)
-        influence = term = weight = NOTHING
-        assert counts.pages is not None  # noqa: S101 - `weigh` looked
-        for chunk in counts.pages.chunks():
-            n, w = chunk.impressions, of_rankings(self.u, chunk)
-            reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
+    def influence(self, evidence: Evidence, shift: float, value: Vector | float, gain: float = 1.0) -> Influence:
+        """`gain` times w·(reward − shift), less value, which may be one per query."""
+        counts, sums, u = evidence.counts, self.sums, self.u
+        out = np.zeros(len(counts.impressions)) + value
+        back = gain * (sums.free_credit - shift * sums.free_mass) / counts.impressions - out
+
+        def moved(chunk: Rankings) -> Moved:
+            q = chunk.queries
+            if u is None:
+                return alike(len(q), gain, -gain * shift - out[q], 1.0, counts.origin)
+            w = of_rankings(u, chunk)
+            w = np.where(np.abs(w) > NONE, w, 0.0)
             centre = of_rankings(self.phi, chunk) if self.phi is not None else shift
-            moved = gain * w * (reward - centre) + back[chunk.queries]
-            influence += Histogram.of(moved.ravel(), often.ravel())
-            term += Histogram.of((gain * w * (reward + counts.origin)).ravel(), often.ravel())
-            weight += Histogram.of(w, n)
-        return Spreads(influence, term, weight)
+            slope, none = gain * w, np.zeros(len(q))
+            return Moved(slope, back[q] - slope * centre, none, w, none > 0, slope * counts.origin)
+
+        return moved
+
+    def reach(self) -> tuple[float, float]:
+        """Between what numbers a weight can lie."""
+        return (1.0, 1.0) if self.u is None else (-self.page.rho, self.page.rho)
 
 
 @cache
@@ -130,14 +134,14 @@ def _from_policy(evidence: Evidence) -> PageSums:
     return PageSums(sums, _page(evidence, known.sigma2, largest, known.kappa), drawn, known.u)
 
 
-def _held(evidence: Evidence, u: Table, less: float = 0.0) -> tuple[ListSums, Vector, float]:
-    """Sums with the weights u·1_A − less, each query's largest weight, and impressions of impossible rankings."""
+def _held(evidence: Evidence, u: Table) -> tuple[ListSums, Vector, float]:
+    """Sums with the weights u·1_A, each query's largest weight, and impressions of impossible rankings."""
     counts = evidence.counts
     size = len(counts.impressions)
     held, largest, impossible = np.zeros((5, size)), np.zeros(size), 0.0
     assert counts.pages is not None  # noqa: S101 - `weigh` looked
     for chunk in counts.pages.chunks():
-        w = of_rankings(u, chunk) - less
+        w = of_rankings(u, chunk)
         w = np.where(np.abs(w) > NONE, w, 0.0)
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         np.maximum.at(largest, chunk.queries, np.abs(w))
@@ -155,33 +159,23 @@ def of_rankings(table: Table, chunk: Rankings) -> Vector:
     return np.asarray(np.where(inside, table[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1))
 
 
-def weigh_difference(target: Evidence, baseline: Evidence) -> tuple[ListSums, float]:
-    """The sums of the target's weights less the baseline's, and what Σψ² lacks.
-
-    A logging policy known by its shares moves with the log: where it is one of the two, its value is the log's mean and
-    an impression's influence on that f − V, of which the regression explains the part g.
-    """
-    counts, n = target.counts, target.counts.total
-    if target.same and baseline.same:
-        return weigh_alike(target, 0.0), 0.0
-    gap = target.shown_by_target - baseline.shown_by_target
-    one_same = target.same or baseline.same
+def apart(one: Evidence, other: Evidence, gains: tuple[float, float]) -> tuple[Vector, Vector]:
+    """Of the difference of two values, their weights times `gains`: what few impressions hide of Σψ², per query, and
+    the variance of each query's value from rankings drawn to know the logging policy."""
+    zero = np.zeros(len(one.counts.impressions))
+    if one.same and other.same:
+        return zero, zero
+    sides = list(zip((one, other), gains, (1, -1), strict=True))
+    if one.shares:
+        gap = np.sum([sign * gain * side.shown_by_target for side, gain, sign in sides], axis=0)
+        with one_thread():
+            return _regressed(one, LogGamma(one.counts, gap)).thin, zero
+    if not any(weigh(side).drawn for side, _, _ in sides):
+        return zero, zero
+    # a logging policy that judges itself has weights of 1, however its rankings were drawn
+    gap = np.sum([sign * gain * side.shown_by_target for side, gain, sign in sides if not side.same], axis=0)
     with one_thread():
-        if target.shares:
-            gamma = LogGamma(counts, gap)
-            sums = _regressed(target, gamma)
-            if not one_same:
-                return sums, 0.0
-            sign = 1.0 if baseline.same else -1.0  # of the policy that is not the logging policy
-            explained, product = gamma.sums[:, 9], gamma.sums[:, 10]
-            between = counts.reward**2 / counts.impressions
-            return sums, float((explained - between - 2 * sign * product).sum())
-        less = float(baseline.same) - float(target.same)
-        alone = target.shown_by_target if baseline.same else -baseline.shown_by_target
-        known = _known.solve(target, alone if one_same else gap)
-    share = counts.impressions / n
-    sums, _, _ = _held(target, known.u, less)
-    return sums, float((share**2 * known.drawn).sum()) * n * (n - 1)
+        return zero, _known.solve(one, gap).drawn
 
 
 def _same(evidence: Evidence, kappa: Vector) -> PageSums:

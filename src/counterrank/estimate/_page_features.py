@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.estimate.base import Evidence, Vector
@@ -18,8 +17,7 @@ ENTRIES = 4 << 20  # numbers of a block of rows: 32 MB
 class PageFeatures:
     """x(q, s) = f(q, s₁) … f(q, s_K): zeros beyond a ranking's end, and a 1 for each filled slot that may be empty.
 
-    An item without features has the mean of each column over the pairs that the log shows. `missing` is the share of
-    what the target shows that has none, averaged over impressions; `said` puts it into words.
+    An item without features has the mean of each column over the pairs that the log shows.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -38,7 +36,7 @@ class PageFeatures:
         self.positions = counts.pairs.positions
         self.may_be_empty: Codes = np.flatnonzero(counts.shown.sum(axis=0) < counts.total)
         self.width = self.values.shape[1] * self.positions + len(self.may_be_empty)
-        self.missing, self.said = _without(evidence, gone, shown)
+        self._gone, self._shown = gone, shown
 
     def of(self, rankings: Codes) -> Table:
         """(G, width), rankings being (G, K) rows of the run's pairs, -1 beyond the end."""
@@ -69,17 +67,16 @@ class PageFeatures:
         worth[:, self.may_be_empty] += coefficients[features * self.positions :]
         return np.asarray(worth)
 
-
-def _without(evidence: Evidence, gone: NDArray[np.bool_], shown: Codes) -> tuple[float, list[str]]:
-    """The share of the target's mass on items without features, and what to say of it."""
-    of_log = float(shown[gone].sum() / shown.sum())
-    mass = evidence.shown_by_target.sum(axis=1)
-    whole = evidence.per_query(mass)
-    lost = np.divide(evidence.per_query(mass * gone), whole, out=np.zeros_like(whole), where=whole > 0)
-    of_target = evidence.mean(lost)
-    if of_log == 0 and of_target == 0:
-        return 0.0, []
-    return of_target, [
-        f"{of_log:.1%} of the items that the log shows and {of_target:.1%} of those that the target shows have no "
-        "features: each column's mean stands in"
-    ]
+    def without(self, evidence: Evidence) -> tuple[float, list[str]]:
+        """The share of what the target shows that has no features, averaged over impressions, and words for it."""
+        of_log = float(self._shown[self._gone].sum() / self._shown.sum())
+        mass = evidence.shown_by_target.sum(axis=1)
+        whole = evidence.per_query(mass)
+        lost = np.divide(evidence.per_query(mass * self._gone), whole, out=np.zeros_like(whole), where=whole > 0)
+        of_target = evidence.mean(lost)
+        if of_log == 0 and of_target == 0:
+            return 0.0, []
+        return of_target, [
+            f"{of_log:.1%} of the items that the log shows and {of_target:.1%} of those that the target shows have no "
+            "features: each column's mean stands in"
+        ]

@@ -25,16 +25,6 @@ def two_points(n: Vector, f: Vector, f2: Vector, from_zero: bool) -> tuple[Vecto
     return np.stack([mean - sd, mean + sd]), np.stack([n / 2, n / 2])
 
 
-def spreads(influence: Histogram, term: Histogram, weight: Histogram, rest: Vector, back: Vector) -> Spreads:
-    """With the impressions of each query that carry no weight: their influence is `back`."""
-    zeros = np.zeros(len(rest))
-    return Spreads(
-        influence + Histogram.of(back, np.maximum(rest, 0.0)),
-        term + Histogram.of(zeros, np.maximum(rest, 0.0)),
-        weight + Histogram.of(zeros, np.maximum(rest, 0.0)),
-    )
-
-
 def of_all(evidence: Evidence, value: float) -> Spreads:
     """Every impression weighs 1."""
     counts = evidence.counts

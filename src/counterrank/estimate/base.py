@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate._influence import Influence
 from counterrank.policy import BoundPolicy
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
@@ -105,6 +106,11 @@ class Estimate:
     model: Model | None = None  # what the estimators with a regression add
     spreads: Callable[[], Spreads] | None = None  # how influences, terms and weights are spread over impressions
     width: float | None = None  # how far apart two impressions' terms can lie, where the value is their mean
+    reach: tuple[float, float] | None = None  # between what numbers its weights lie, where the value is such a mean
+    influence: Influence | None = None  # ψ by groups of rankings, where it goes by those
+    own: Influence | None = None  # the same on each query's own value, where that is not ψ less its mean there
+    sizes: Vector | None = None  # (Q,) effective sample sizes of the queries
+    within: Vector | None = None  # (Q,) Σψ² of each query's own value
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,8 @@ class Linear:
             self.expected_weight,
             spreads=lambda: spreads,
             width=self._width(counts) if self.bounded else None,
+            sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
+            within=self._within(r, r2, counts) if self.bounded else None,
         )
 
     def less(self, other: Linear) -> Linear:
@@ -178,14 +186,24 @@ class Linear:
             thin,
             max(self.clipped, other.clipped),
             max(self.unsupported, other.unsupported),
-            bounded=False,
+            bounded=self.bounded and other.bounded,
         )
 
     def _width(self, counts: Counts) -> float:
-        """No impression's term is above the sum of the largest weighted click of each position."""
-        top = np.zeros((len(counts.impressions), self.weight.shape[1]))
-        np.maximum.at(top, counts.pairs.queries, self.weight * self.scale)
-        return float(top.sum(axis=1).max())
+        """All terms lie between the sums of the least and of the largest weighted click of each position."""
+        least, most = np.zeros((2, len(counts.impressions), self.weight.shape[1]))
+        np.minimum.at(least, counts.pairs.queries, self.weight * self.scale)
+        np.maximum.at(most, counts.pairs.queries, self.weight * self.scale)
+        return float(most.sum(axis=1).max() - least.sum(axis=1).min())
+
+    def _within(self, r: Vector, r2: Vector, counts: Counts) -> Vector:
+        """Σψ² of each query's own value."""
+        n = counts.impressions
+        thin = np.zeros(len(n))
+        if self.thin is not None:
+            lacking = self.thin.weight**2 * self.thin.variance
+            thin = sum_by(counts.pairs.queries, lacking.sum(axis=1) if lacking.ndim == 2 else lacking, len(n))
+        return np.maximum(r2 - r**2 / n, 0.0) + thin
 
 
 class Estimator(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from counterrank.estimate._direct import fitted
+from counterrank.estimate._groups import moments, paged, spreads
 from counterrank.estimate.base import Estimate, Evidence
 
 
@@ -27,11 +28,16 @@ class DirectMethod:
         counts, n = evidence.counts, evidence.counts.total
         direct = fitted(evidence)
         mean = evidence.mean(direct.expected)  # from the origin of the rewards
-        if direct.second_moment is not None:
-            second, held = direct.second_moment, "the noise of the regression, not that it may be wrong"
+        influence = direct.influence(evidence, mean)
+        squares = moments(evidence, lambda: paged(evidence), influence).squares
+        second = float(squares.sum()) + direct.drawn_of_mean(evidence) * n * (n - 1)
+        if direct.regression.linear:
+            held = "the noise of the regression, not that it may be wrong"
         else:
-            second = float((counts.impressions * (direct.expected - mean) ** 2).sum()) + direct.drawn * n * (n - 1)
             held = "how queries differ, not the model's own error, which may be larger"
         said = [*direct.said, f"the interval holds {held}"]
         value, per_query = float(counts.origin + mean), counts.origin + direct.expected
-        return Estimate(value, per_query, second, float(n), 0.0, direct.missing, said, model=direct.model)
+        return Estimate(
+            value, per_query, second, float(n), 0.0, direct.missing, said, model=direct.model, influence=influence,
+            spreads=lambda: spreads(evidence, lambda: paged(evidence), influence),
+        )  # fmt: skip

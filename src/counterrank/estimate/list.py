@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.estimate._spread import NOTHING, spreads, two_points, width_of_products
+from counterrank.estimate._groups import FEW, overall_variance, ranked, spreads, unranked
+from counterrank.estimate._influence import Influence, Moved
+from counterrank.estimate._spread import width_of_products
 from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
 from counterrank.estimate.support import logged_mass, unsupported_rankings
-from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
-
-FEW = 30
 
 
 class List:
@@ -40,6 +39,7 @@ class List:
         sums = weigh(evidence)
         credit = sums.credit + origin * sums.mass
         value = float(credit.sum() / counts.total)
+        influence = sums.influence(evidence, -origin, value, 1.0)
         return Estimate(
             value,
             credit / counts.impressions,
@@ -50,8 +50,11 @@ class List:
             sums.warnings,
             float(sums.mass.sum() / counts.total),
             1 - sums.unsupported,
-            spreads=lambda: sums.spreads(evidence, -origin, value),
-            width=width_of_products((0.0, sums.largest), evidence),
+            spreads=lambda: spreads(evidence, lambda: ranked(evidence), influence),
+            width=width_of_products(sums.reach(evidence), evidence),
+            reach=sums.reach(evidence),
+            influence=influence,
+            sizes=sums.effective_sizes(),
         )
 
 
@@ -84,6 +87,11 @@ class WeightedList:
         value = float(counts.origin + mean)
         gain = counts.total / mass
         second = float(sums.second_moment(evidence, float(mean), 0.0) * np.float64(gain) ** 2)
+        influence = sums.influence(evidence, float(mean), 0.0, gain)
+        known = np.where(sums.mass > 0, sums.mass, 1.0)
+        own = sums.influence(
+            evidence, sums.credit / known, 0.0, np.where(sums.mass > 0, counts.impressions / known, 0.0)
+        )
         return Estimate(
             value,
             per_query,
@@ -94,7 +102,10 @@ class WeightedList:
             sums.warnings,
             mass / counts.total,
             1 - sums.unsupported,
-            spreads=lambda: sums.spreads(evidence, float(mean), 0.0, gain),
+            spreads=lambda: spreads(evidence, lambda: ranked(evidence), influence),
+            influence=influence,
+            own=own,
+            sizes=sums.effective_sizes(),
         )
 
 
@@ -119,22 +130,38 @@ class ListSums:
     thin: Vector  # what few impressions a ranking hide of its variance, per query
     largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
 
-    def spreads(self, evidence: Evidence, shift: float, value: float, gain: float = 1.0) -> Spreads:
-        """How influences, weighted rewards and weights are spread: `gain` times w·(reward − shift), less value."""
+    def influence(
+        self, evidence: Evidence, shift: Vector | float, value: Vector | float, gain: Vector | float
+    ) -> Influence:
+        """`gain` times w·(reward − shift), less value; any of the three may be one per query."""
         counts = evidence.counts
-        back = gain * ((self.free_credit - shift * self.free_mass) / counts.impressions - value)
-        rest = counts.impressions.astype(np.float64)
-        influence = term = weight = NOTHING
-        for chunk, w, free in _weights(evidence):
-            n = chunk.impressions
-            rest -= sum_by(chunk.queries, n, len(rest))
-            reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
-            centre = np.where(free, chunk.reward / n, shift)
-            moved = gain * w * (reward - centre) + back[chunk.queries]
-            influence += Histogram.of(moved.ravel(), often.ravel())
-            term += Histogram.of((gain * w * (reward + counts.origin)).ravel(), often.ravel())
-            weight += Histogram.of(w, n)
-        return spreads(influence, term, weight, rest, back)
+        size = len(counts.impressions)
+        by, less, out = (np.zeros(size) + x for x in (gain, shift, value))
+        back = by * (self.free_credit - less * self.free_mass) / counts.impressions - out
+
+        def moved(chunk: Rankings) -> Moved:
+            q = chunk.queries
+            if evidence.same:
+                w, free = np.full(len(q), min(1.0, evidence.clip)), np.zeros(len(q), dtype=bool)
+            elif unranked(chunk):
+                w, free = np.zeros(len(q)), np.zeros(len(q), dtype=bool)
+            else:
+                _, _, w, over = ranking_weights(evidence, chunk)
+                free = ~over & evidence.estimated
+            slope = by[q] * w
+            level = back[q] - slope * np.where(free, chunk.reward / chunk.impressions, less[q])
+            wanted = (w > 0) & (not evidence.same)
+            return Moved(slope, level, np.where(free, slope, 0.0), w, wanted, slope * counts.origin)
+
+        return moved
+
+    def reach(self, evidence: Evidence) -> tuple[float, float]:
+        """Between what numbers a weight can lie."""
+        return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.largest)
+
+    def effective_sizes(self) -> Vector:
+        """Of each query; 0 where no impression has weight."""
+        return np.divide(self.mass**2, self.mass2, out=np.zeros_like(self.mass), where=self.mass2 > 0)
 
     def effective_sample_size(self) -> float | None:
         squares = float(self.mass2.sum())
@@ -239,19 +266,20 @@ def logging_chances(evidence: Evidence, chunk: Rankings) -> Vector:
     return evidence.logging.probability(chunk.queries, chunk.rows)
 
 
-def _weights(evidence: Evidence) -> Iterator[tuple[Rankings, Vector, NDArray[np.bool_]]]:
-    """The groups again, with their weights, and which of them move with the log's own shares."""
-    counts = evidence.counts
-    if evidence.same:
-        n = counts.impressions.astype(np.float64)
-        no_rows = np.zeros((len(n), 0), dtype=np.int64)
-        whole = Rankings(np.arange(len(n)), no_rows, n, counts.reward, counts.reward2)
-        yield whole, np.full(len(n), min(1.0, evidence.clip)), np.zeros(len(n), dtype=bool)
+def known_rankings(sides: Sequence[Evidence]) -> Iterator[Rankings]:
+    """As `ranked`, for what asks the ranking of other impressions too: there a clip takes from weights of 1."""
+    judged = [side for side in sides if not side.same]
+    if len(judged) == len(sides) or sides[0].clip >= 1:
+        yield from ranked(sides[0])
         return
-    assert counts.rankings is not None  # noqa: S101 - they were weighed before
-    for chunk in counts.rankings.chunks():
-        _, _, w, over = ranking_weights(evidence, chunk)
-        yield chunk, w, ~over & evidence.estimated
+    counts = sides[0].counts
+    assert counts.pages is not None  # noqa: S101 - the plan asked for them
+    for groups, wanted in ((counts.rankings, True), (counts.pages, False)):
+        for chunk in groups.chunks() if groups is not None else ():
+            shown = np.zeros(len(chunk), dtype=bool)
+            for side in judged:
+                shown |= side.target.probability(chunk.queries, chunk.rows) > 0
+            yield chunk.taken(np.flatnonzero(shown == wanted))
 
 
 def weigh_alike(evidence: Evidence, w: float) -> ListSums:
@@ -261,10 +289,3 @@ def weigh_alike(evidence: Evidence, w: float) -> ListSums:
     zero = np.zeros(len(n))
     held = np.stack([w * f, w * n, w**2 * n, w**2 * f, w**2 * f2])
     return ListSums(w * f, w * n, w**2 * n, zero, zero, zero, held, 0.0, 0.0, [], zero)
-
-
-def overall_variance(evidence: Evidence) -> float:
-    """Of all rewards, whatever the query and the ranking."""
-    counts = evidence.counts
-    mean = counts.reward.sum() / counts.total
-    return max(float(counts.reward2.sum() / counts.total - mean**2), 0.0)

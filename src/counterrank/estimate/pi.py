@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from counterrank.estimate._groups import paged, spreads
 from counterrank.estimate._page import weigh
 from counterrank.estimate._spread import width_of_products
 from counterrank.estimate.base import Estimate, Evidence
@@ -30,6 +31,7 @@ class Pseudoinverse:
         credit = found.sums.credit + origin * found.sums.mass
         value = float(credit.sum() / n)
         second = found.sums.second_moment(evidence, -origin, value) + found.drawn * n * (n - 1)
+        influence = found.influence(evidence, -origin, value)
         supported = found.sums.unsupported == 0
         return Estimate(
             value,
@@ -42,6 +44,9 @@ class Pseudoinverse:
             float(found.sums.mass.sum() / n),
             1.0 if supported else None,
             found.page,
-            spreads=lambda: found.spreads(evidence, -origin, value),
-            width=width_of_products((-found.page.rho, found.page.rho), evidence),
+            spreads=lambda: spreads(evidence, lambda: paged(evidence), influence),
+            width=width_of_products(found.reach(), evidence),
+            reach=found.reach(),
+            influence=influence,
+            sizes=found.sums.effective_sizes(),
         )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
+from counterrank.estimate._influence import alike
 from counterrank.estimate._spread import of_all, width_of_products
 from counterrank.estimate.base import Estimate, Evidence
 
@@ -38,4 +41,7 @@ class RankClickThrough:
             0.0,
             spreads=lambda: of_all(evidence, value),
             width=width_of_products((1.0, 1.0), evidence),
+            reach=(1.0, 1.0),
+            influence=lambda chunk: alike(len(chunk), 1.0, counts.origin - value, 1.0, counts.origin),
+            sizes=counts.impressions.astype(np.float64),
         )

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate._few import NONE
+from counterrank.estimate._groups import paged, spreads
 from counterrank.estimate._page import weigh
 from counterrank.estimate.base import Estimate, Evidence
 
@@ -40,6 +41,7 @@ class WeightedPseudoinverse:
         mean = float(sums.credit.sum() / mass)  # from the origin of the rewards
         value = evidence.counts.origin + mean
         second = (sums.second_moment(evidence, mean, 0.0) + found.drawn * n * (n - 1)) / (mass / n) ** 2
+        influence = found.influence(evidence, mean, 0.0, n / mass)
         size = sums.effective_sample_size()
         return Estimate(
             value,
@@ -52,5 +54,6 @@ class WeightedPseudoinverse:
             mass / n,
             1.0 if sums.unsupported == 0 else None,
             found.page,
-            spreads=lambda: found.spreads(evidence, mean, 0.0, n / mass),
+            spreads=lambda: spreads(evidence, lambda: paged(evidence), influence),
+            influence=influence,
         )

@@ -16,6 +16,7 @@ from counterrank.estimate.list import ranking_weights
 AUTO = "auto"
 GRID = 8  # clips to choose from, no clip included
 GAIN = 0.05  # errors that differ by less are alike
+KEPT = ("regression", "direct")  # what evidence remembers that does not depend on a clip
 STEP = 1.5  # one clip is at least so many times the next smaller one
 
 
@@ -101,7 +102,7 @@ def clipped(evidence: Evidence, clip: float) -> Evidence:
     """The same evidence with another clip; what does not depend on it is kept."""
     if clip == evidence.clip:
         return evidence
-    return replace(evidence, clip=clip, memo={k: v for k, v in evidence.memo.items() if k == "direct"})
+    return replace(evidence, clip=clip, memo={k: v for k, v in evidence.memo.items() if k in KEPT})
 
 
 def key(name: str, number: int) -> str:

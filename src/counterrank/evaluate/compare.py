@@ -9,22 +9,22 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.engine import Engine, open_engine
-from counterrank.errors import InputError
+from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Evidence
 from counterrank.evaluate.clip import AUTO
 from counterrank.evaluate.compare_verdict import of_bound
-from counterrank.evaluate.comparison import Bound, Comparison, QueryVerdicts, Verdict
-from counterrank.evaluate.options import check_confidence, number_of, position_weights
+from counterrank.evaluate.comparison import VERDICTS, Bound, Comparison, QueryVerdicts
+from counterrank.evaluate.options import check_confidence, check_range, number_of, position_weights
 from counterrank.evaluate.pages.asked import Asked, called
-from counterrank.evaluate.paired import check_paired, compare_paired, said_of
+from counterrank.evaluate.paired import How, check_paired, compare_paired, said_of
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
+from counterrank.interval import INTERVALS
 from counterrank.log import Log, read_log
 
 GENSPEC = "genspec"
 ASSUMED = "it is assumed that a click is the examination of the position times the attraction of the item"
 MUCH = 0.5  # share of the bound's width from which the worst case is told
-VERDICTS: dict[int, Verdict] = {1: "target", -1: "baseline", 0: "undecided"}
 
 
 def compare(
@@ -40,15 +40,20 @@ def compare(
     clip: float | str | None = None,
     logging: Any = None,
     candidates: Any = None,
+    interval: str | None = None,
     confidence: float = 0.95,
     engine: str | Engine = "duckdb",
+    reward_range: str | Sequence[float] | None = None,
+    features: Any = None,
+    model: str | None = None,
 ) -> Comparison:
     """Whether `target` is better than `baseline`, by one bound on the difference of their values (genspec2021).
 
     Both are policies, files or tables of one, {query: items}, or "logging". Clicks are weighed by the chance that the
     log shows an item and the user looks at it. The log is cut to the queries that both have. `estimator`: one of
-    `evaluate`'s, to compare by paired differences of it instead. `weights` are "dcg" for clicks unless given. See the
-    docs of the command for the other options.
+    `evaluate`'s, to compare by paired differences of it instead; `interval`, `clip`, `reward_range`, `features` and
+    `model` are for that, as in `evaluate`. `weights` are "dcg" for clicks unless given. See the docs of the command for
+    the other options.
 
     >>> rows = {"query": ["q"] * 400, "items": [["a", "b"], ["b", "a"]] * 200, "clicks": [[1, 0], [0, 1]] * 200}
     >>> compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]}).verdict
@@ -57,6 +62,11 @@ def compare(
     call = called(compare, locals())
     log = read_log(log)
     check_confidence(confidence)
+    limits = check_range(reward_range)
+    if interval is not None and interval not in INTERVALS:
+        raise unknown("interval", interval, INTERVALS)
+    if estimator is None:
+        _check_bound(clip=clip, interval=interval, reward_range=reward_range, features=features, model=model)
     chosen = _metric(log, estimator, metric)
     if weights is None:
         weights = "dcg" if chosen == "clicks" else "clicks"
@@ -65,9 +75,8 @@ def compare(
         clip=number_of(clip), logging=logging, candidates=candidates, baseline=baseline,
     )  # fmt: skip
     if estimator is not None:
-        return compare_paired(question, estimator, confidence, engine, call, clip == AUTO)
-    if clip is not None:
-        raise InputError("--clip is for --estimator: the bound weighs clicks as they are")
+        how = How(interval, confidence, clip == AUTO, limits, features, model)
+        return compare_paired(question, estimator, how, engine, call)
     run = open_engine(engine).count(log, question.plan(rankings=False))
     notes = said_of(log)
     if isinstance(logging, str) and logging == "propensity":
@@ -86,6 +95,20 @@ def _metric(log: Log, estimator: str | None, metric: str | None) -> str:
     if "clicks" not in log.columns:
         raise InputError(f"{log.name}: the bound needs clicks, which the log does not have: add --estimator list or pi")
     return "clicks"
+
+
+def _check_bound(**given: Any) -> None:
+    """What the bound has no use for."""
+    why = {
+        "clip": "the bound weighs clicks as they are",
+        "interval": "the bound is empirical Bernstein",
+        "reward_range": "the bound is on clicks",
+        "features": "the bound fits no regression",
+        "model": "the bound fits no regression",
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')} is for --estimator: {why[name]}")
 
 
 def _relative(sides: Sequence[Evidence], asked: Asked, confidence: float, notes: list[str]) -> Comparison:
@@ -121,7 +144,7 @@ def _relative(sides: Sequence[Evidence], asked: Asked, confidence: float, notes:
         estimator=GENSPEC,
         interval="empirical-bernstein",
         stderr=None,
-        by_query=_verdicts(each.verdict(confidence), corrected, confidence),
+        by_query=QueryVerdicts.of(each.verdict(confidence), corrected, confidence),
         per_query=_per_query(target, each, corrected, confidence),
         warnings=_warnings(clicks, difference, unsupported, confidence),
         notes=[*notes, *target.fitted, ASSUMED],
@@ -159,13 +182,6 @@ def _per_query(evidence: Evidence, each: Bounds, corrected: Any, confidence: flo
             "significant_after_correction": pa.array(corrected != 0),
         }
     )
-
-
-def _verdicts(found: Any, corrected: Any, confidence: float) -> QueryVerdicts:
-    size = len(found)
-    wins, losses = (int((found == sign).sum()) for sign in (1, -1))
-    kept, kept_losses = (int((corrected == sign).sum()) for sign in (1, -1))
-    return QueryVerdicts(size, wins, losses, size - wins - losses, kept, kept_losses, size * (1 - confidence))
 
 
 def _warnings(clicks: Clicks, difference: Bounds, unsupported: dict[str, float], confidence: float) -> list[str]:

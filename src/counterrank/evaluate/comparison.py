@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from counterrank.evaluate.diagnosis import Diagnosis
 from counterrank.evaluate.result import need, number
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from counterrank.report import Picture
 
 Verdict = Literal["target", "baseline", "undecided"]
+VERDICTS: dict[int, Verdict] = {1: "target", -1: "baseline", 0: "undecided"}
+Signs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class QueryVerdicts:
     target_after_correction: int
     baseline_after_correction: int
     expected_false: float  # verdicts that may be false by chance: queries · (1 − confidence)
+
+    @classmethod
+    def of(cls, found: Signs, corrected: Signs, confidence: float) -> QueryVerdicts:
+        """From the sign of each query's difference where it is decided, else 0, without and with the correction."""
+        size = len(found)
+        wins, losses = (int((found == sign).sum()) for sign in (1, -1))
+        kept, kept_losses = (int((corrected == sign).sum()) for sign in (1, -1))
+        return cls(size, wins, losses, size - wins - losses, kept, kept_losses, size * (1 - confidence))
 
     def words(self) -> str:
         kept = self.target_after_correction + self.baseline_after_correction
@@ -78,6 +90,7 @@ class Comparison(Tabular):
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     clip: float | None = None  # the largest weight, where an estimator has one
+    model: dict[str, Any] | None = None  # the regression, where an estimator has one
     diagnosis: Diagnosis | None = None
     asked: Asked | None = field(default=None, repr=False, compare=False)  # for a page or a picture
 

@@ -3,74 +3,92 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from statistics import NormalDist
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from counterrank.engine import Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, Linear
-from counterrank.estimate.difference import PAIRED, difference
+from counterrank.estimate.difference import difference, share_regression
 from counterrank.evaluate.clip import Choice, clipped, grid_below, key, largest_weight, picked, warning
 from counterrank.evaluate.compare_verdict import of_pair
 from counterrank.evaluate.comparison import Bound, Comparison, Verdict
 from counterrank.evaluate.evaluate import finished, row_of
+from counterrank.evaluate.options import check_model
+from counterrank.evaluate.page import add_deviation
 from counterrank.evaluate.pages.asked import Asked
+from counterrank.evaluate.paired_queries import ROUNDING, per_query
 from counterrank.evaluate.question import Question
-from counterrank.evaluate.result import Row
+from counterrank.evaluate.result import PageRow, Row
 from counterrank.evaluate.words import warn
-from counterrank.interval import INTERVALS, Spread
+from counterrank.interval import INTERVALS, NoInterval, Spread, usual
 from counterrank.log import Log
+from counterrank.log.features import read_features
 
-ROUNDING = 1e-12  # relative: a difference that is smaller is 0 but for rounding
 SIDES = ("target", "baseline")
+
+
+@dataclass(frozen=True)
+class How:
+    """What an estimator is asked with. `auto`: with the clip that the data choose for the difference."""
+
+    interval: str | None
+    confidence: float
+    auto: bool = False
+    limits: tuple[float, float] | None = None  # of rewards
+    features: Any = None
+    model: str | None = None
 
 
 def check_paired(name: str) -> str:
     if name not in ESTIMATORS:
-        raise unknown("estimator", name, PAIRED)
-    if name not in PAIRED:
-        raise InputError(f"{name} has no paired differences: choose from {', '.join(PAIRED)}")
+        raise unknown("estimator", name, ESTIMATORS)
     return name
 
 
-def compare_paired(
-    question: Question, name: str, confidence: float, engine: str | Engine, call: str, auto: bool = False
-) -> Comparison:
-    """Both policies by the estimator `name`, and the difference with the influence of each impression on both.
-
-    `auto`: with the clip that the data choose for the difference.
-    """
-    estimator = ESTIMATORS[name]
+def compare_paired(question: Question, name: str, how: How, engine: str | Engine, call: str) -> Comparison:
+    """Both policies by the estimator `name`, and the difference with the influence of each impression on both."""
+    estimator, confidence = ESTIMATORS[name], how.confidence
     if question.metric == "reward" and estimator.needs_clicks:
         raise InputError(f"{name} credits single clicks, but the metric is a page-level reward: add --metric clicks")
-    plan = question.plan(estimator.needs_rankings, "all" if estimator.needs_pairs else "none")
+    regression, notes = check_model([name], how.features is not None, how.model)
+    every = estimator.needs_pairs or estimator.needs_features
+    plan = question.plan(estimator.needs_rankings, "all" if every else "none")
     run = open_engine(engine).count(question.log, plan)
-    target, baseline = question.evidences(run, estimator.needs_clicks or estimator.needs_pairs)
-    done, choice = _estimates(estimator, (target, baseline), run, auto)
+    target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, estimator.needs_clicks or every))
+    if estimator.needs_features:
+        known = read_features(how.features)
+        table, gone = known.on(target.counts.pairs)
+        target, baseline = (
+            replace(e, features=table, featureless=gone, model=regression) for e in (target, baseline)
+        )  # fmt: skip
+        share_regression((target, baseline))
+        notes += known.notes
+    done, choice = _estimates(estimator, (target, baseline), run, how.auto)
     target, baseline = (clipped(side, choice.clip) for side in (target, baseline))
     rows = {
-        side: row_of(name, done[side], target.counts, None, confidence, None, warn(name, done[side], evidence))
+        side: row_of(name, done[side], target.counts, how.interval, confidence, *_page(name, done[side], evidence, how))
         for side, evidence in zip(SIDES, (target, baseline), strict=True)
     }
     counts, gap = target.counts, done["difference"]
     value, stderr = _difference(gap, list(rows.values()), counts.total)
-    lower = upper = None
-    if value is not None and stderr is not None:
-        lower, upper = INTERVALS["normal"](Spread(value, stderr, counts.total), confidence)
+    kind, lower, upper, why = _interval(gap, value, stderr, rows, counts.total, how)
     verdict: Verdict = "undecided"
     if lower is not None and upper is not None:
         verdict = "target" if lower > 0 else "baseline" if upper < 0 else "undecided"
     alone = replace(rows["target"], value=value, stderr=stderr, lower=lower, upper=upper, unsupported=gap.unsupported)
+    table, by_query = per_query(counts, gap, [done[side] for side in SIDES], confidence)
+    said = [f"{side}: {text}" for side, row in rows.items() for text in row.warnings]
     return Comparison(
         difference=value,
         lower=lower,
         upper=upper,
         confidence=confidence,
         verdict=verdict,
-        impressions_needed=0 if verdict != "undecided" else _needed(value, stderr, counts.total, confidence),
+        impressions_needed=0 if verdict != "undecided" else _needed(value, lower, upper, counts.total),
         covered=counts.total / counts.log_impressions,
         unsupported={side: row.unsupported for side, row in rows.items()},
         separate={side: Bound(row.value, row.lower, row.upper) for side, row in rows.items()},
@@ -80,13 +98,20 @@ def compare_paired(
         metric=question.metric,
         clicks=int(counts.clicked.sum()) if question.metric == "clicks" else None,
         estimator=name,
-        interval="normal",
+        interval=kind,
         stderr=stderr,
         clip=choice.clip if math.isfinite(choice.clip) else None,
-        by_query=None,
-        per_query=_per_query(target, gap),
-        warnings=[*(f"{side}: {text}" for side, row in rows.items() for text in row.warnings), *_chosen(choice, auto)],
-        notes=[*said_of(question.log), *question.notes, f"{name} assumes: {estimator.assumption}"],
+        by_query=by_query,
+        per_query=table,
+        warnings=[*_together(said), *why, *_chosen(choice, how.auto)],
+        notes=[
+            *said_of(question.log),
+            *notes,
+            *question.notes,
+            f"{name} assumes: {estimator.assumption}",
+            *_nature(name),
+        ],
+        model=asdict(done["target"].model) if done["target"].model is not None else None,
         diagnosis=of_pair(name, (target, baseline), done, rows, alone),
         asked=Asked.of(question, engine, call, counts),
     )
@@ -103,13 +128,51 @@ def _estimates(
             clips = grid_below(max(largest_weight(estimator.name, side) for side in sides))
         for i, clip in enumerate(clips):
             both = clipped(sides[0], clip), clipped(sides[1], clip)
-            alone = [estimator.estimate(side) for side in both]
+            alone = estimator.estimate(both[0]), estimator.estimate(both[1])
             found = (*alone, difference(estimator, both, alone))
             drafts |= {key(side, i): draft for side, draft in zip((*SIDES, "difference"), found, strict=True)}
         done, _ = finished(drafts, sides[0], run, cross=False)
     gaps = [done[key("difference", i)] for i in range(len(clips))]
     choice = picked(clips, gaps, sides[0].counts.total)
     return {side: done[key(side, choice.number)] for side in (*SIDES, "difference")}, choice
+
+
+def _page(name: str, estimate: Estimate, evidence: Evidence, how: How) -> tuple[PageRow | None, list[str]]:
+    """What `pi` adds to a row, where its bound is asked for, and all warnings of an estimate."""
+    if how.interval == "theorem3":
+        return add_deviation(estimate, name, evidence, how.limits, how.confidence)
+    return None, warn(name, estimate, evidence)
+
+
+def _together(said: list[str]) -> list[str]:
+    """What is said of both policies in the same words, once."""
+    texts = [text.split(": ", 1) for text in said]
+    both = {text for side, text in texts if side == SIDES[0]} & {text for side, text in texts if side == SIDES[1]}
+    return list(dict.fromkeys(text if text in both else f"{side}: {text}" for side, text in texts))
+
+
+def _nature(name: str) -> list[str]:
+    return ["rctr gives every policy the mean of the log, so its difference is always 0"] if name == "rctr" else []
+
+
+def _interval(
+    gap: Estimate, value: float | None, stderr: float | None, rows: Mapping[str, Row], n: int, how: How
+) -> tuple[str, float | None, float | None, list[str]]:
+    """The kind, both ends, and why there are none; evidence is as thin as that on either policy."""
+    sizes = [row.effective_sample_size for row in rows.values() if row.effective_sample_size is not None]
+    size = min(sizes, default=None)
+    kind = how.interval if how.interval is not None else usual(size)
+    if value is None or stderr is None:
+        return kind, None, None, []
+    if kind == "theorem3":
+        return kind, None, None, ["no theorem3 interval: it is for the value of one policy, not for a difference"]
+    influence = gap.spreads().influence if kind == "bootstrap" and gap.spreads is not None else None
+    width = gap.width if gap.width is not None and math.isfinite(gap.width) else None
+    try:
+        ends = INTERVALS[kind](Spread(value, stderr, n, size, width, None, influence), how.confidence)
+    except NoInterval as reason:
+        return kind, None, None, [f"no {kind} interval: {reason}"]
+    return kind, *ends, []
 
 
 def _chosen(choice: Choice, auto: bool) -> list[str]:
@@ -134,20 +197,9 @@ def _difference(gap: Estimate, rows: list[Row], n: int) -> tuple[float | None, f
     return value, math.sqrt(max(second, 0.0) / n / (n - 1))
 
 
-def _needed(value: float | None, stderr: float | None, n: int, confidence: float) -> int | None:
+def _needed(value: float | None, lower: float | None, upper: float | None, n: int) -> int | None:
     """Further impressions until the interval, which shrinks with their root, leaves 0 out."""
-    if not value or stderr is None:
+    if not value or lower is None or upper is None:
         return None
-    z = -NormalDist().inv_cdf((1 - confidence) / 2)
-    return min(max(math.floor(n * (z * stderr / value) ** 2) + 1 - n, 1), 2**63 - 1)
-
-
-def _per_query(evidence: Evidence, gap: Estimate) -> pa.Table:
-    counts = evidence.counts
-    return pa.table(
-        {
-            "query": counts.pairs.query_ids.column(),
-            "impressions": pa.array(counts.impressions),
-            "difference": pa.array(gap.per_query, mask=~np.isfinite(gap.per_query)),
-        }
-    )
+    half = value - lower if value > 0 else upper - value
+    return min(max(math.floor(n * (half / value) ** 2) + 1 - n, 1), 2**63 - 1)

@@ -24,7 +24,7 @@ def overlap(case: Case) -> list[Finding]:
     """
     out = []
     for name, row in case.rows.items():
-        if row.value is None or name in ("dm", "rctr"):
+        if row.value is None or (case.of or name) in ("dm", "rctr"):
             continue
         who = f"the {name}" if case.of is not None else "the target"
         # of a page it is a squared length, and a bias goes by the length
