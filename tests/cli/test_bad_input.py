@@ -287,3 +287,11 @@ def test_as_a_process(arguments: list[str], good: Path) -> None:
     command = [sys.executable, "-m", "counterrank", "evaluate", *words]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+
+
+def test_a_range_that_the_rewards_are_not_in_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "rewards.jsonl"
+    log.write_text(lines([{"query": "q", "items": ["a", "b"], "reward": reward} for reward in (0.0, 0.5, 2.0)]))
+    words = "evaluate", log, "--target", "logging", "--interval", "hoeffding", "--reward-range"
+    assert "rewards from 0 to 2" in refused(*words, "0,1")
+    assert run(*words, "0,2").exit_code == 0

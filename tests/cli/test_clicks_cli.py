@@ -74,3 +74,9 @@ def test_bad_usage_is_one_line(log: Path, words: list[str], said: str) -> None:
     result = run(log, *words, code=2)
     assert said in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("prior", ["1e300,1", "1,1e300", "1e-300,1e-300", "1e17,1"])
+def test_priors_beyond_reason_still_give_numbers(log: Path, prior: str) -> None:
+    found = json.loads(run(log, "--prior", prior, "--json").stdout, parse_constant=pytest.fail)
+    assert len(found["models"]) == 12

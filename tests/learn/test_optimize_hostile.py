@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -114,3 +115,30 @@ def test_nothing_that_is_read_is_written_over(log: Path, tmp_path: Path) -> None
     assert "give another name" in refused(log, "--out", tmp_path / "new.jsonl", "--bad-rows", tmp_path / "new.jsonl")
     assert (folder / "part0.jsonl").read_bytes() == before
     assert run(f"{folder}/part*", "--out", folder / "policy.jsonl").exit_code == 0
+
+
+def by_query(found: dict[str, Any]) -> list[tuple[Any, ...]]:
+    rows = [(r["query"], r["items"], r.get("probability"), r["lower"], r["value"]) for r in found["rankings"]]
+    return sorted(rows, key=lambda row: (row[0], str(row[1])))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--by", "lp-list", "--clip", "3"], ["--by", "lp-ip", "--clip", "3"], ["--by", "lp-pbm", "--clip", "3"], []],
+    ids=lambda given: "-".join(given) or "pessimistic",
+)
+def test_the_order_of_rows_does_not_matter(options: list[str], tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    rows: list[dict[str, Any]] = [
+        {"query": f"q{rng.integers(0, 6)}", "items": [f"i{item}" for item in rng.permutation(6)[:4]],
+         "clicks": [int(rng.random() < 0.5 / (k + 1)) for k in range(4)]}
+        for _ in range(400)
+    ]  # fmt: skip
+    one = by_query(answered(lines(tmp_path / "one.jsonl", rows), *options))
+    rng.shuffle(rows)  # type: ignore[arg-type]
+    other = by_query(answered(lines(tmp_path / "other.jsonl", rows), *options))
+    assert [row[:2] for row in one] == [row[:2] for row in other]
+    for mine, theirs in zip(one, other, strict=True):
+        assert mine[4] == pytest.approx(theirs[4], abs=1e-9)
+        assert mine[2] == pytest.approx(theirs[2], abs=1e-9)
+        assert mine[3] == pytest.approx(theirs[3], abs=1e-9)

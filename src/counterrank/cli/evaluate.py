@@ -77,7 +77,7 @@ def evaluate(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     reward_range: Annotated[
-        str | None, typer.Option(help="LO,HI: between what numbers rewards can lie, for pi's deviation bound.")
+        str | None, typer.Option(help="LO,HI: between what numbers rewards can lie, for bounded intervals.")
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text.")

@@ -62,6 +62,8 @@ class Options:
         above, below = np.asarray(hits, dtype=np.float64) + alpha, np.asarray(trials, dtype=np.float64) + (alpha + beta)
         out = np.full(np.shape(below), 0.5)
         np.divide(above, below, out=out, where=below > 0)
+        if min(self.prior) > 0:  # then nothing is impossible or sure, though rounding may say so
+            np.clip(out, np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg, out=out)
         return out
 
     def penalty(self, *chances: Floats) -> float:

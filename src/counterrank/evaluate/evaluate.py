@@ -23,6 +23,7 @@ from counterrank.evaluate.joint import Joint
 from counterrank.evaluate.options import (
     check_clip,
     check_confidence,
+    check_inside,
     check_model,
     check_range,
     choose_estimators,
@@ -106,6 +107,7 @@ def evaluate(
     if estimators is None and pairs and (reason := too_much(evidence)):
         names = [name for name in names if not ESTIMATORS[name].needs_pairs]
         notes.append(reason)
+    check_inside(limits, evidence.counts.extremes)
     evidence = replace(evidence, limits=limits)
     choices: dict[str, Choice] = {}
     joint = Joint({})

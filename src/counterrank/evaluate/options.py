@@ -131,6 +131,15 @@ def check_range(given: Any) -> tuple[float, float] | None:
     return low, high
 
 
+def check_inside(limits: tuple[float, float] | None, seen: tuple[float, float] | None) -> None:
+    """Refuse a range of rewards that the log's own are not in: bounds by it would be wrong."""
+    if limits is not None and seen is not None and not (limits[0] <= seen[0] and seen[1] <= limits[1]):
+        raise InputError(
+            f"--reward-range is {limits[0]:g},{limits[1]:g}, but the log has rewards from {seen[0]:g} to {seen[1]:g}: "
+            "give a range that holds them"
+        )
+
+
 def choose_estimators(
     given: Sequence[str] | str | None, metric: str, features: bool = False
 ) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
@@ -23,6 +24,7 @@ from counterrank.statistics.pairs import Table, sum_by, text_order
 from counterrank.statistics.rankings import Rankings
 
 Vector = NDArray[np.float64]
+ROUNDING = 1e-12  # smaller chances are errors of rounding
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,13 @@ def lp_ip(task: Task) -> Solution:
     worth = np.divide(clicks, logging, out=np.zeros_like(clicks), where=logging > 0)
     cap = evidence.clip * logging if np.isfinite(evidence.clip) else np.where(logging > 0, np.inf, 0.0)
     pairs = evidence.counts.pairs
-    shown = best_marginals(worth, cap, logging, task.allowed, pairs.starts, task.lengths)
+    by_text = pc.sort_indices(pairs.query_ids.texts).to_numpy().astype(np.int64)
+    order = np.lexsort((text_order(pairs)[:-1], np.argsort(by_text)[pairs.queries]))
+    starts = np.concatenate([[0], np.cumsum(pairs.sizes[by_text])])
+    shown = np.empty_like(worth)  # of equally good policies the same one, in whatever order the log has them
+    shown[order] = best_marginals(
+        worth[order], cap[order], logging[order], task.allowed[order], starts, task.lengths[by_text]
+    )
     gained = evidence.per_query(worth * np.minimum(shown, cap)) / evidence.counts.impressions
     return Solution(*rankings_of(pairs, shown, task.lengths), gained)
 
@@ -152,6 +160,7 @@ def _best_lists(task: Task, several: bool) -> Solution:
         before = np.cumsum(length) - length
         before -= before[starts[lists.queries[piece_list]]]
         taken = np.clip(1.0 - before, 0.0, length)
+        taken[taken < ROUNDING] = 0.0
         share = sum_by(piece_list, taken, len(lists))
     else:
         gain = np.bincount(
@@ -161,7 +170,8 @@ def _best_lists(task: Task, several: bool) -> Solution:
         share[_first(lists, np.lexsort((np.arange(len(lists)), -lists.impressions, -gain, lists.queries)))] = 1.0
     most = _first(lists, np.lexsort((np.arange(len(lists)), -lists.impressions, lists.queries)))
     whole = np.bincount(lists.queries, share, len(counts.impressions))
-    share[most] += np.maximum(1.0 - whole[lists.queries[most]], 0.0)  # where nothing more pays: the most logged list
+    lack = 1.0 - whole[lists.queries[most]]
+    share[most] += np.where(lack > ROUNDING, lack, 0.0)  # where nothing more pays: the most logged list
     paid = value * np.minimum(share[of], clip * chance)
     gained = np.bincount(groups.queries, paid, len(counts.impressions)) / counts.impressions
     used = np.flatnonzero(share > 0)

@@ -45,7 +45,7 @@ class Log:
         """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
         if "day" not in self.columns:
             raise InputError(
-                f"{self.name}: column 'day' is missing: days are needed to test estimators on each in turn"
+                f"{self.name}: column 'day' is missing: give each row its day, or its name with --columns day=NAME"
             )
         return replace(self, by_day=True)
 

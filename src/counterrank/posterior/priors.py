@@ -51,7 +51,9 @@ class Groups:
         hits, misses = clicks[seen].astype(np.float64), (looks - clicks)[seen].astype(np.float64)
         if not shared:
             before = np.concatenate([[0], np.cumsum(seen)])
-            return cls(hits, misses, np.ones(len(hits)), before[starts])
+            group = np.repeat(np.arange(len(starts) - 1), np.diff(before[starts]))
+            order = np.lexsort((misses, hits, group))  # sums do not depend on the order of the log
+            return cls(hits[order], misses[order], np.ones(len(hits)), before[starts])
         both, count = np.unique(np.stack([hits, misses], axis=1), axis=0, return_counts=True)
         ends = np.array([0, len(both)])
         return cls(np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]), count.astype(np.float64), ends)
@@ -128,6 +130,6 @@ def read_prior(text: str) -> str | tuple[float, float]:
         if not any(sign.isdigit() for sign in text):
             raise unknown("prior", text, [*PRIORS, "or α,β such as 1,1"]) from None
         raise InputError(f"--prior is {text!r}: expected {', '.join(PRIORS)}, or two numbers such as 1,1") from None
-    if not (0 < alpha < np.inf and 0 < beta < np.inf):
+    if not (alpha > 0 and beta > 0 and alpha + beta < np.inf):
         raise InputError(f"--prior is {text!r}: α and β of a Beta prior are finite and above 0")
     return alpha, beta
