@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.estimate._influence import Influence
 from counterrank.estimate._spread import NOTHING, two_points
-from counterrank.estimate.base import Evidence, Vector
+from counterrank.estimate.base import ROUNDING, Evidence, Vector
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
@@ -28,7 +28,8 @@ class GroupMoments:
 
     def within(self, impressions: Vector) -> Vector:
         """Σψ² of each query's own value."""
-        return np.maximum(self.squares - self.sums**2 / impressions, 0.0) + self.thin
+        left = self.squares - self.sums**2 / impressions
+        return np.where(left > ROUNDING * self.squares, left, 0.0) + self.thin
 
 
 def moments(evidence: Evidence, chunks: Chunks, influence: Influence) -> GroupMoments:

@@ -16,7 +16,7 @@ from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Table, sum_by
 
 Vector = NDArray[np.float64]
-ROUNDING = 1e-12  # a weight is clipped where it is above the clip by more than rounding
+ROUNDING = 1e-12  # relative: what is above a clip, or above 0, by less is so by rounding
 
 
 @dataclass(frozen=True)
