@@ -295,3 +295,7 @@ def test_a_range_that_the_rewards_are_not_in_is_refused(tmp_path: Path) -> None:
     words = "evaluate", log, "--target", "logging", "--interval", "hoeffding", "--reward-range"
     assert "rewards from 0 to 2" in refused(*words, "0,1")
     assert run(*words, "0,2").exit_code == 0
+
+
+def test_reproduce_refuses_a_file_for_a_folder_before_it_computes(good: Path) -> None:
+    assert "give a folder" in refused("reproduce", "coverage", "--quick", "--out", good)

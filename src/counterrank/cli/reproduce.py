@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from counterrank.cli.common import AsJson, console, escape, print_table, say
+from counterrank.errors import InputError
 from counterrank.lab import REPRODUCTIONS, load
 
 
@@ -32,6 +33,8 @@ def reproduce(
         counterrank reproduce coverage --quick
     """
     run = load(paper)
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: a file is there: give a folder for pictures and numbers")
     result = run(data, out, quick)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
