@@ -17,7 +17,7 @@ from counterrank.evaluate.clip import Choice, clipped, grid_below, key, largest_
 from counterrank.evaluate.compare_verdict import of_pair
 from counterrank.evaluate.comparison import Bound, Comparison, Verdict
 from counterrank.evaluate.evaluate import finished, row_of
-from counterrank.evaluate.options import check_model
+from counterrank.evaluate.options import check_inside, check_model
 from counterrank.evaluate.page import add_deviation
 from counterrank.evaluate.pages.asked import Asked
 from counterrank.evaluate.paired_queries import ROUNDING, per_query
@@ -58,6 +58,7 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
     every = estimator.needs_pairs or estimator.needs_features
     plan = question.plan(estimator.needs_rankings, "all" if every else "none")
     run = open_engine(engine).count(question.log, plan)
+    check_inside(how.limits, run.counts.extremes)
     target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, estimator.needs_clicks or every))
     if estimator.needs_features:
         known = read_features(how.features)
