@@ -65,9 +65,12 @@ def verdict_table(verdicts: Sequence[Verdicts]) -> Table:
         for v in verdicts
     ]  # fmt: skip
     levels = list(verdicts[0].shares) if verdicts else []
-    header = ["world", "impressions", *levels, "right if trusted", "about", "most frequent doubt"]
+    header = ["world", "n", *levels, "right", "about", "doubt"]
     return Table(
-        "What the verdict says, in % of logs, and how often the interval is right where it says trust", header, rows
+        "What the verdict says, in % of logs; how often the interval is right where it says trust; whom it is about,\n"
+        "and the most frequent doubt",
+        header,
+        rows,
     )
 
 
