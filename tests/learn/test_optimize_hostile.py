@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import counterrank as cr
 from counterrank.cli import app
 
 BY = ["pessimistic", "lp-list", "lp-ip", "lp-pbm", "lp-item", "ips", "ip-ips", "pi"]
@@ -142,3 +143,14 @@ def test_the_order_of_rows_does_not_matter(options: list[str], tmp_path: Path) -
         assert mine[4] == pytest.approx(theirs[4], abs=1e-9)
         assert mine[2] == pytest.approx(theirs[2], abs=1e-9)
         assert mine[3] == pytest.approx(theirs[3], abs=1e-9)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz", ".jsonl"])
+def test_a_written_policy_reads_back_with_its_ids(tmp_path: Path, suffix: str) -> None:
+    """Quotes, commas, line ends and leading zeros within lists."""
+    items = ['a "b", c', "00123", "d\ne", "☃"]
+    rows = [{"query": "q,1", "items": items, "clicks": [1, 0, 0, 1]}] * 3
+    log, out = tmp_path / "log.jsonl", tmp_path / f"policy{suffix}"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert run(log, "--bound", "mle", "--out", out).exit_code == 0
+    assert sorted(cr.read_policy(str(out)).rank("q,1")) == sorted(items)

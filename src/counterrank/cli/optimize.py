@@ -30,11 +30,10 @@ from counterrank.learn.lower import GUARANTEES
 from counterrank.learn.pessimistic import POSITION_SCOPES
 from counterrank.learn.pi_opt import SLOTS
 from counterrank.learn.worth import CLICK_WORTHS
-from counterrank.log.write import check_apart, check_output
+from counterrank.log.write import check_apart, check_output, write_table
 from counterrank.policy import PlackettLuce
 from counterrank.posterior import BOUNDS, PRIORS, SCOPES
 from counterrank.regress import REGRESSIONS
-from counterrank.simulate.files import write_table
 
 
 def optimize(

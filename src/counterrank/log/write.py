@@ -55,7 +55,7 @@ def _reads(source: str, path: Path) -> bool:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are."""
+    """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are. In CSV a list is JSON."""
     check_output(path, "write to")
     try:
         _write(table, path)
@@ -77,6 +77,13 @@ def _write(table: pa.Table, path: Path) -> None:
         if kind == "csv":
             writer = csv.writer(file)
             writer.writerow(table.column_names)
-            writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            writer.writerows(zip(*map(_cells, table.columns), strict=True))
         else:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+
+
+def _cells(column: pa.ChunkedArray) -> list[object]:
+    values: list[object] = column.to_pylist()
+    if not pa.types.is_list(column.type):
+        return values
+    return [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]

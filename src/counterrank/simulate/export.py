@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.errors import InputError
+from counterrank.log.write import write_table
 from counterrank.policy.base import Policy
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
 from counterrank.policy.slots import Slots
 from counterrank.policy.table import Table
-from counterrank.simulate.files import write_table
 
 
 def write_policy(policy: Policy, path: str | Path) -> None:
@@ -21,7 +21,7 @@ def write_policy(policy: Policy, path: str | Path) -> None:
 
     Plackett–Luce is written as its scores divided by its temperature: read it back with temperature 1.
     """
-    write_table(policy_rows(policy), path)
+    write_table(policy_rows(policy), Path(path))
 
 
 def policy_rows(policy: Policy) -> pa.Table:

@@ -50,13 +50,6 @@ def writer(path: str | Path, schema: pa.Schema) -> Iterator[Write]:
         raise InputError(f"cannot write {str(path)!r}: {error}; check the folder") from error
 
 
-def write_table(table: pa.Table, path: str | Path) -> None:
-    """A whole table at once."""
-    with writer(path, table.schema) as write:
-        for batch in table.to_batches():
-            write(batch)
-
-
 def _flattened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [_as_json(column) if pa.types.is_list(column.type) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
