@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -53,7 +54,7 @@ class Standardised:
         return self.mean_y - self.mean @ coefficients, coefficients
 
 
-class LinearTraining:
+class LinearTraining(ABC):
     """Σ w·zzᵀ of z = (1, x, y) per fold, counted from the first rows' mean. Members say how penalties become fits."""
 
     name: ClassVar[str]
@@ -63,17 +64,17 @@ class LinearTraining:
         self.sums = np.zeros((folds, width + 2, width + 2))
         self.origin: Vector | None = None
 
+    @abstractmethod
     def penalties(self, data: Standardised) -> Vector:
         """What to choose from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def betas(self, data: Standardised, penalties: Vector) -> Matrix:
         """(width, penalties): the coefficients for each penalty."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inverse(self, data: Standardised, penalty: float, beta: Vector) -> Matrix:
         """(width, width): how the coefficients of this fit move with the covariances with y."""
-        raise NotImplementedError
 
     def add(self, x: Matrix, y: Vector, weight: Vector, fold: Codes) -> None:
         z = np.column_stack([np.ones(len(y)), x, y])
