@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Spark's tests run where Java 17 or later is found; elsewhere they skip and say so.
 JAVA := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+# as many tests at a time as there are processors
+WORKERS ?= auto
 EXTRAS := $(shell [ "$(JAVA)" -ge 17 ] 2>/dev/null && echo dev,spark || echo dev)
 
 .PHONY: help demo test test-slow lint format bench clean
@@ -31,10 +33,10 @@ demo: $(VENV)/.core
 	$(BIN)/counterrank demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
