@@ -51,7 +51,7 @@ def test_prints_a_table_and_the_same_seed_gives_the_same_log(tmp_path: Path) -> 
         (["--k", "7"], "only 6 items"),
         (["--seed", "-1"], "seed is -1"),
         (["--better-out", "b.xlsx"], "cannot tell how to write"),
-        (["--truth-out", "no/such/folder/t.json"], "cannot write"),
+        (["--truth-out", "no/such/folder/t.json"], "cannot be written"),
         (["--uniform-share", "0.1", "--logging-out", "l.csv"], "scores cannot say"),
     ],
 )

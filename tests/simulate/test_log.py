@@ -127,8 +127,8 @@ def test_every_file_form_holds_the_same_rows(tmp_path: Path) -> None:
         ({"drift": -1}, "drift is -1"),
         ({"drift_share": 2}, "drift share is 2"),
         ({"path": "log.xlsx"}, "end the name with"),
-        ({"path": "no/such/folder/log.csv"}, "cannot write"),
-        ({"path": "no/such/folder/log.parquet"}, "cannot write"),
+        ({"path": "no/such/folder/log.csv"}, "cannot be written"),
+        ({"path": "no/such/folder/log.parquet"}, "cannot be written"),
     ],
 )
 def test_bad_options(tmp_path: Path, options: dict, message: str) -> None:  # type: ignore[type-arg]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from counterrank import temporary
 from counterrank.cli.check import check
 from counterrank.cli.common import console, print_table, say
 from counterrank.errors import InputError
@@ -15,6 +15,7 @@ from counterrank.evaluate import compare, evaluate
 from counterrank.evaluate.result import Row, number
 from counterrank.learn import optimize
 from counterrank.log.write import write_table
+from counterrank.output import make_folder
 from counterrank.policy import Policy, read_policy
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
@@ -37,8 +38,8 @@ def demo(
     """
     if impressions < 100 or seed < 0:
         raise InputError("the demo needs 100 impressions or more, and a seed of 0 or more")
-    folder = out or Path(tempfile.mkdtemp(prefix="counterrank-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = out or Path(temporary.make_folder("counterrank-demo-"))  # kept once the demo is through
+    make_folder(folder, "--out")
     screen = console()
 
     def title(text: str) -> None:
@@ -112,6 +113,7 @@ def demo(
         line = f"{command} --report {pages[name]}"
         screen.print(f"$ {line}", style="dim", markup=False, soft_wrap=True)
         (answer if name == "comparison" else evaluate(str(log), read_policy(better))).report(pages[name], line)
+    temporary.forget(str(folder))
     say([f"The files are in {folder}", "open in a browser:"])
     for path in pages.values():
         screen.print(str(path.absolute()), markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from rich.table import Table
 from counterrank.cli.common import AsJson, console, escape, print_table, say
 from counterrank.errors import InputError
 from counterrank.lab import REPRODUCTIONS, load
+from counterrank.output import make_folder, write
 
 
 def reproduce(
@@ -37,8 +38,8 @@ def reproduce(
         raise InputError(f"--out {out}: a file is there: give a folder for pictures and numbers")
     result = run(data, out, quick)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "numbers.json").write_text(result.to_json(), encoding="utf-8")
+        make_folder(out, "--out")
+        write(out / "numbers.json", result.to_json().encode())
     if as_json:
         typer.echo(result.to_json())
         return

@@ -10,6 +10,7 @@ import typer
 
 from counterrank.cli.common import console, print_table
 from counterrank.errors import InputError
+from counterrank.output import write
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.files import check_suffix
 from counterrank.simulate.log import write_log
@@ -72,10 +73,7 @@ def simulate(
     truths = _truths(world)
     if truth_out is not None:
         written["truth"] = str(truth_out)
-        try:
-            truth_out.write_text(json.dumps(truths, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write {str(truth_out)!r}: {error}; check the folder") from error
+        write(truth_out, (json.dumps(truths, indent=2) + "\n").encode(), "--truth-out")
     result = {
         "impressions": impressions,
         "queries": queries,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from counterrank import temporary
 from counterrank.engine.coder import CodedRows
 from counterrank.errors import InputError
 
@@ -21,7 +22,7 @@ class KeptRows:
         self.in_memory: list[CodedRows] = []
         self._bytes = 0
         self._files = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: temporary.Folder | None = None
 
     def add(self, rows: CodedRows) -> None:
         if not self.complete:
@@ -48,7 +49,7 @@ class KeptRows:
 
     def _write(self, rows: CodedRows) -> None:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="counterrank-")
+            self._folder = temporary.Folder()
         number = self._files
         try:
             for name in ("coded", "starts", "impressions", "reward"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank import temporary
 from counterrank.engine.tables import GroupTable
+from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.statistics.rankings import Rankings
 
@@ -22,7 +23,7 @@ class Spill:
     """Groups on disk, in files by their ranking's key, so that equal rankings meet in one file."""
 
     def __init__(self, by_propensity: bool) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="counterrank-")
+        self._folder = temporary.Folder()
         self.by_propensity = by_propensity
         self.widths: list[int] = []  # how many positions the rankings had when they were written
 
@@ -45,8 +46,17 @@ class Spill:
         for number in range(PARTITIONS):
             chosen = order[ends[number] : ends[number + 1]]
             if len(chosen):
-                with self._file(number, width).open("ab") as file:
-                    file.write(records[chosen].tobytes())
+                self._append(self._file(number, width), records[chosen])
+
+    def _append(self, path: Path, records: NDArray[Any]) -> None:
+        try:
+            with path.open("ab") as file:
+                file.write(records.tobytes())
+        except OSError as error:
+            raise InputError(
+                f"the rankings do not fit on the disk behind {path.parent.parent} ({error.strerror}): make room, set "
+                "TMPDIR to a larger disk, or leave out what needs whole rankings: list, wlist"
+            ) from None
 
     def read(self, positions: int) -> Iterator[Rankings]:
         """The groups, added up, a partition at a time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.evaluate.backtest_result import Backtest
+from counterrank.output import make_folder, write
 
 WITHOUT = "pictures were left out: pip install 'counterrank[lab]'"
 COLOURS = {
@@ -159,8 +161,11 @@ def _point(problem: str, label: str, estimator: str, rmse: float) -> dict[str, A
 
 
 def _save(chart: Any, out: Path, name: str) -> list[str]:
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     paths = [out / f"{name}.png", out / f"{name}.svg"]
-    chart.save(str(paths[0]), scale_factor=2)
-    chart.save(str(paths[1]))
+    png, svg = io.BytesIO(), io.StringIO()
+    chart.save(png, format="png", scale_factor=2)
+    chart.save(svg, format="svg")
+    for path, content in zip(paths, (png.getvalue(), svg.getvalue().encode()), strict=True):
+        write(path, content)
     return [str(path) for path in paths]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from counterrank import temporary
 from counterrank.errors import InputError
 
 BATCH_ROWS = 131_072
@@ -59,11 +58,24 @@ def text_type(ours: str) -> str:
 
 def connect() -> duckdb.DuckDBPyConnection:
     """An embedded DuckDB that spills to the system's temporary folder beyond two gigabytes."""
-    connection = duckdb.connect()
-    connection.execute("SET memory_limit = '2GB'")
-    connection.execute("SET temp_directory = ?", [tempfile.gettempdir() + "/counterrank-spill-" + str(os.getpid())])
+    connection = duckdb.connect(config=settings())
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+def settings() -> dict[str, str | bool | int | float | list[str]]:
+    """How we open DuckDB: it spills to our own temporary folder, and never fetches or loads an extension by itself."""
+    try:
+        folder = temporary.room()
+    except InputError:
+        folder = ""  # what fits in memory is done without
+    return {
+        "memory_limit": "2GB",
+        "temp_directory": folder,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }
 
 
 def stream(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterrank.errors import InputError
 from counterrank.log.files import database_table, kind_of
+from counterrank.output import writing
 
 
 def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet", "csv", "jsonl")) -> None:
@@ -57,29 +60,25 @@ def _reads(source: str, path: Path) -> bool:
 def write_table(table: pa.Table, path: Path) -> None:
     """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are. In CSV a list is JSON."""
     check_output(path, "write to")
-    try:
-        _write(table, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}): give another path") from None
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    kind = kind_of(path)
-    if kind == "parquet":
-        pq.write_table(table, path)
-        return
-    compressed = path.name.lower().endswith(".gz")
-    with (
-        gzip.open(path, "wt", encoding="utf-8", newline="")
-        if compressed
-        else path.open("w", encoding="utf-8", newline="") as file
-    ):
-        if kind == "csv":
-            writer = csv.writer(file)
-            writer.writerow(table.column_names)
-            writer.writerows(zip(*map(_cells, table.columns), strict=True))
+    with writing(path) as whole:
+        if kind_of(path) == "parquet":
+            pq.write_table(table, whole)
+        elif path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=whole, mode="wb", mtime=0) as zipped:
+                _write_text(table, path, zipped)
         else:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+            _write_text(table, path, whole)
+
+
+def _write_text(table: pa.Table, path: Path, stream: IO[bytes]) -> None:
+    file = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    if kind_of(path) == "csv":
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*map(_cells, table.columns), strict=True))
+    else:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+    file.detach()
 
 
 def _cells(column: pa.ChunkedArray) -> list[object]:

@@ -4,7 +4,7 @@ from counterrank.report.histogram import histogram
 from counterrank.report.lines import Series, lines
 from counterrank.report.markup import Child, Markup, element, joined
 from counterrank.report.page import LARGEST, Section, bullets, facts, page, paragraph
-from counterrank.report.picture import Picture, write
+from counterrank.report.picture import Picture
 from counterrank.report.table import Cell, Column, table
 from counterrank.report.whiskers import Reference, Whisker, whiskers
 from counterrank.report.words import figure_of, ident, percent, sentence, spread_of
@@ -35,5 +35,4 @@ __all__ = [
     "spread_of",
     "table",
     "whiskers",
-    "write",
 ]

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from counterrank.errors import InputError
+from counterrank.output import write
 from counterrank.report.markup import Child, Markup, element, joined, verbatim
 
 
@@ -117,14 +118,6 @@ class Picture:
 
     def __repr__(self) -> str:
         return f"Picture({self.title!r}, {self.width}×{self.height}): .svg, .save('picture.svg')"
-
-
-def write(path: Path, content: bytes) -> None:
-    """A file, or one line on why not."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}): give another path") from None
 
 
 def text_at(x: float, y: float, *words: Child, anchor: str = "start", class_: str = "") -> Markup:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from counterrank.errors import InputError
+from counterrank.output import writing
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
@@ -34,20 +35,18 @@ def check_suffix(path: str | Path) -> str:
 def writer(path: str | Path, schema: pa.Schema) -> Iterator[Write]:
     """A function that appends batches to the file. In CSV a list is a JSON array."""
     suffix = check_suffix(path)
-    try:
+    with writing(path) as whole:
         if suffix == ".parquet":
-            with pa.parquet.ParquetWriter(str(path), schema, compression="zstd") as parquet:
+            with pa.parquet.ParquetWriter(whole, schema, compression="zstd") as parquet:
                 yield parquet.write_batch
             return
-        with _stream(path, suffix.endswith(".gz")) as stream:
+        with _zipped(whole) if suffix.endswith(".gz") else nullcontext(whole) as stream:
             if suffix.startswith(".jsonl"):
                 yield lambda batch: _write_lines(stream, batch)
                 return
             flat = pa.schema([pa.field(f.name, pa.string() if pa.types.is_list(f.type) else f.type) for f in schema])
             with pa.csv.CSVWriter(stream, flat) as table:
                 yield lambda batch: table.write_batch(_flattened(batch, flat))
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error}; check the folder") from error
 
 
 def _flattened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -55,12 +54,12 @@ def _flattened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _stream(path: str | Path, zipped: bool) -> BinaryIO:
-    """No time in the gzip header: the same rows give the same bytes."""
-    return cast(BinaryIO, gzip.GzipFile(path, "wb", compresslevel=4, mtime=0)) if zipped else open(path, "wb")
+def _zipped(stream: BinaryIO) -> IO[bytes]:
+    """No name and no time in the gzip header: the same rows give the same bytes."""
+    return gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=4, mtime=0)
 
 
-def _write_lines(stream: BinaryIO, batch: pa.RecordBatch) -> None:
+def _write_lines(stream: IO[bytes], batch: pa.RecordBatch) -> None:
     parts: list[object] = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         parts += [("{" if not parts else ", ") + json.dumps(name) + ": ", _as_json(column)]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from counterrank.errors import InputError
 from counterrank.log.write import check_place
-from counterrank.report import LARGEST, write
+from counterrank.output import write
+from counterrank.report import LARGEST
 
 if TYPE_CHECKING:
     from counterrank.evaluate.comparison import Comparison
