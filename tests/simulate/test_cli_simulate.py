@@ -50,7 +50,7 @@ def test_prints_a_table_and_the_same_seed_gives_the_same_log(tmp_path: Path) -> 
         (["--users", "pmb"], "unknown users' click model 'pmb'"),
         (["--k", "7"], "only 6 items"),
         (["--seed", "-1"], "seed is -1"),
-        (["--better-out", "b.xlsx"], "cannot tell how to write"),
+        (["--better-out", "b.xlsx"], "unknown kind of file"),
         (["--truth-out", "no/such/folder/t.json"], "cannot be written"),
         (["--uniform-share", "0.1", "--logging-out", "l.csv"], "scores cannot say"),
     ],

@@ -12,6 +12,7 @@ from counterrank.cli.clicks import clicks
 from counterrank.cli.compare import compare
 from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
+from counterrank.cli.files import checked
 from counterrank.cli.optimize import optimize
 from counterrank.cli.reproduce import reproduce
 from counterrank.cli.runner import Commands
@@ -50,7 +51,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name)(checked(_command))
 
 
 @app.callback(invoke_without_command=True)

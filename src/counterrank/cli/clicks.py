@@ -22,13 +22,14 @@ from counterrank.cli.common import (
     say,
     working,
 )
+from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.click import FITS
 from counterrank.click.fit import ITERATIONS, SCOPES, Scope
 from counterrank.errors import unknown
 from counterrank.evaluate.clicks import judge, model_names
 from counterrank.evaluate.holdout import part
 from counterrank.evaluate.options import check_top
-from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.log.write import write_table
 from counterrank.posterior import PRIORS, read_prior
 
 SPLITS = ("impression", "day")
@@ -37,7 +38,7 @@ SPLITS = ("impression", "day")
 def clicks(
     log: LogPath,
     test: Annotated[
-        str | None, typer.Option(help="Judge on this log. Default: a part of LOG that is held out.")
+        str | None, typer.Option(help="Judge on this log. Default: a part of LOG that is held out."), READS
     ] = None,
     holdout: Annotated[float, typer.Option(help="The share of LOG to judge on.")] = 0.2,
     split: Annotated[
@@ -55,6 +56,7 @@ def clicks(
     out: Annotated[
         Path | None,
         typer.Option(help="Write attractions by (query, item), fitted to all of LOG: .parquet, .csv or .jsonl."),
+        WRITES_TABLE,
     ] = None,
     columns: Columns = None,
     format: Format = None,
@@ -78,11 +80,6 @@ def clicks(
     if scope not in SCOPES:
         raise unknown("scope", scope, SCOPES)
     chosen_scope: Scope = "query" if scope == "query" else "pooled"
-    if out is not None:
-        check_output(out, "--out")
-        check_apart(out, "--out", log, test, str(bad_rows or "") or None)
-    if bad_rows is not None:
-        check_apart(bad_rows, "--bad-rows", test)
     names, chosen_prior = model_names(model), read_prior(prior)
     check_top(top)
     source = open_log(log, columns, format, time_unit, bad_rows)

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from counterrank.cli.files import READS, WRITES_LINES, WRITES_PAGE
 from counterrank.engine import ENGINES, Embedded, Engine, open_engine
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
@@ -24,14 +25,20 @@ from counterrank.log.schema import parse_columns
 _FILL = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
 
 LogPath = Annotated[
-    str, typer.Argument(help="Parquet, CSV or JSON Lines (.gz too), a folder or glob of them, or file.duckdb:table.")
+    str,
+    typer.Argument(help="Parquet, CSV or JSON Lines (.gz too), a folder or glob of them, or file.duckdb:table."),
+    READS,
 ]
 Columns = Annotated[str | None, typer.Option(help="Other column names, e.g. query=q,items=shown.")]
 Format = Annotated[str | None, typer.Option(help=f"A foreign format: {', '.join(FORMATS)}.")]
 TimeUnit = Annotated[str | None, typer.Option(help="Unit of a yandex log's time: ms (default), s, min, h or day.")]
-BadRows = Annotated[Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on.")]
+BadRows = Annotated[
+    Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on."), WRITES_LINES
+]
 EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
-Report = Annotated[Path | None, typer.Option(help="Also write one HTML page with all there is to say and see.")]
+Report = Annotated[
+    Path | None, typer.Option(help="Also write one HTML page with all there is to say and see."), WRITES_PAGE
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")]
 
 

@@ -24,14 +24,14 @@ from counterrank.cli.common import (
     print_table,
     say,
 )
+from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate import compare as judge
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
-from counterrank.evaluate.pages.write import check_page
 from counterrank.evaluate.target import open_sides
 from counterrank.interval import INTERVALS
-from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.log.write import write_table
 from counterrank.regress import REGRESSIONS
 
 
@@ -39,9 +39,9 @@ def compare(
     context: typer.Context,
     log: LogPath,
     target: Annotated[
-        str, typer.Option(help="The new policy: a file of rankings or scores, or the word logging or uniform.")
+        str, typer.Option(help="The new policy: a file of rankings or scores, or the word logging or uniform."), READS
     ],
-    baseline: Annotated[str, typer.Option(help="The policy to beat: as --target.")] = "logging",
+    baseline: Annotated[str, typer.Option(help="The policy to beat: as --target."), READS] = "logging",
     require_improvement: Annotated[
         float | None, typer.Option(help="Exit with 1 unless the lower bound on the difference is above this number.")
     ] = None,
@@ -65,7 +65,9 @@ def compare(
         typer.Option(help="For --estimator: the largest weight an impression may get, or auto. Default: none."),
     ] = None,
     logging: Annotated[
-        str | None, typer.Option(help="The policy behind the log: log (its shares, the default), uniform, or a file.")
+        str | None,
+        typer.Option(help="The policy behind the log: log (its shares, the default), uniform, or a file."),
+        READS,
     ] = None,
     temperature: Annotated[
         float, typer.Option(help="For policies given as scores: 0 sorts, a positive one is Plackett–Luce.")
@@ -78,7 +80,9 @@ def compare(
     ] = None,
     mix: Annotated[float, typer.Option(help="Judge the target with this share of uniform rankings mixed in.")] = 0.0,
     candidates: Annotated[
-        str | None, typer.Option(help="Rows (query, item): what uniform may show. Default: logged and named items.")
+        str | None,
+        typer.Option(help="Rows (query, item): what uniform may show. Default: logged and named items."),
+        READS,
     ] = None,
     interval: Annotated[
         str | None,
@@ -89,13 +93,15 @@ def compare(
         str | None, typer.Option(help="For --estimator: LO,HI, between what numbers rewards can lie.")
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text.")
+        str | None,
+        typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text."),
+        READS,
     ] = None,
     model: Annotated[
         str | None, typer.Option(help=f"The regression on features: {', '.join(REGRESSIONS)}. Default: ridge.")
     ] = None,
     per_query: Annotated[
-        Path | None, typer.Option(help="Also write a verdict per query: .parquet, .csv or .jsonl.")
+        Path | None, typer.Option(help="Also write a verdict per query: .parquet, .csv or .jsonl."), WRITES_TABLE
     ] = None,
     report: Report = None,
     columns: Columns = None,
@@ -119,15 +125,6 @@ def compare(
     """
     if require_improvement is not None and not math.isfinite(require_improvement):
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
-    read = (log, target, baseline, logging, candidates, features)
-    if per_query is not None:
-        check_output(per_query, "--per-query")
-        check_apart(per_query, "--per-query", *read, str(bad_rows or "") or None)
-    if report is not None:
-        check_page(report, "--report")
-        check_apart(report, "--report", *read, str(bad_rows or "") or None)
-    if bad_rows is not None:
-        check_apart(bad_rows, "--bad-rows", *read[1:])
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, other, logging_policy = open_sides(
         target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix

@@ -10,6 +10,7 @@ import typer
 from counterrank import temporary
 from counterrank.cli.check import check
 from counterrank.cli.common import console, print_table, say
+from counterrank.cli.files import WRITES_FOLDER
 from counterrank.errors import InputError
 from counterrank.evaluate import compare, evaluate
 from counterrank.evaluate.result import Row, number
@@ -25,7 +26,7 @@ from counterrank.simulate.world import make_world
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files of the demo. Default: a temporary one.")
+        Path | None, typer.Option(help="Folder for the files of the demo. Default: a temporary one."), WRITES_FOLDER
     ] = None,
     impressions: Annotated[int, typer.Option(help="Impressions of the made-up log.")] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 7,

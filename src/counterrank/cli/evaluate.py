@@ -23,13 +23,13 @@ from counterrank.cli.common import (
     print_table,
     say,
 )
+from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate import evaluate as judge
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
-from counterrank.evaluate.pages.write import check_page
 from counterrank.evaluate.target import open_target
 from counterrank.interval import INTERVALS
-from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.log.write import write_table
 from counterrank.regress import REGRESSIONS
 
 
@@ -37,7 +37,9 @@ def evaluate(
     context: typer.Context,
     log: LogPath,
     target: Annotated[
-        str, typer.Option(help="The policy to judge: a file of rankings or scores, or the word logging or uniform.")
+        str,
+        typer.Option(help="The policy to judge: a file of rankings or scores, or the word logging or uniform."),
+        READS,
     ],
     estimator: Annotated[
         str | None,
@@ -60,6 +62,7 @@ def evaluate(
     logging: Annotated[
         str | None,
         typer.Option(help="The policy behind the log: log (its shares), propensity (its column), uniform, or a file."),
+        READS,
     ] = None,
     temperature: Annotated[
         float, typer.Option(help="For policies given as scores: 0 sorts, a positive one is Plackett–Luce.")
@@ -69,7 +72,9 @@ def evaluate(
     ] = None,
     mix: Annotated[float, typer.Option(help="Judge the target with this share of uniform rankings mixed in.")] = 0.0,
     candidates: Annotated[
-        str | None, typer.Option(help="Rows (query, item): what uniform may show. Default: logged and target items.")
+        str | None,
+        typer.Option(help="Rows (query, item): what uniform may show. Default: logged and target items."),
+        READS,
     ] = None,
     interval: Annotated[
         str | None,
@@ -80,13 +85,15 @@ def evaluate(
         str | None, typer.Option(help="LO,HI: between what numbers rewards can lie, for bounded intervals.")
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text.")
+        str | None,
+        typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text."),
+        READS,
     ] = None,
     model: Annotated[
         str | None, typer.Option(help=f"The regression on features: {', '.join(REGRESSIONS)}. Default: ridge.")
     ] = None,
     per_query: Annotated[
-        Path | None, typer.Option(help="Also write values per query: .parquet, .csv or .jsonl.")
+        Path | None, typer.Option(help="Also write values per query: .parquet, .csv or .jsonl."), WRITES_TABLE
     ] = None,
     report: Report = None,
     columns: Columns = None,
@@ -106,14 +113,6 @@ def evaluate(
 
         counterrank evaluate clicks.parquet --target new.parquet --estimator ip,pbm --clip 100 --json
     """
-    if per_query is not None:
-        check_output(per_query, "--per-query")
-        check_apart(per_query, "--per-query", log, target, logging, candidates, features, str(bad_rows or "") or None)
-    if report is not None:
-        check_page(report, "--report")
-        check_apart(report, "--report", log, target, logging, candidates, features, str(bad_rows or "") or None)
-    if bad_rows is not None:
-        check_apart(bad_rows, "--bad-rows", target, logging, candidates, features)
     source = open_log(log, columns, format, time_unit, bad_rows)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)

@@ -21,6 +21,7 @@ from counterrank.cli.common import (
     print_table,
     say,
 )
+from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.errors import InputError
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 from counterrank.evaluate.target import open_logging
@@ -30,7 +31,7 @@ from counterrank.learn.lower import GUARANTEES
 from counterrank.learn.pessimistic import POSITION_SCOPES
 from counterrank.learn.pi_opt import SLOTS
 from counterrank.learn.worth import CLICK_WORTHS
-from counterrank.log.write import check_apart, check_output, write_table
+from counterrank.log.write import write_table
 from counterrank.policy import PlackettLuce
 from counterrank.posterior import BOUNDS, PRIORS, SCOPES
 from counterrank.regress import REGRESSIONS
@@ -67,7 +68,7 @@ def optimize(
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Positions to fill. Default: as the log's lists.")] = None,
     top: Annotated[int | None, typer.Option(help="Cut the log's lists to their first positions beforehand.")] = None,
-    candidates: Annotated[str | None, typer.Option(help="Rows (query, item): rank only these.")] = None,
+    candidates: Annotated[str | None, typer.Option(help="Rows (query, item): rank only these."), READS] = None,
     clip: Annotated[str | None, typer.Option(help="Largest importance weight, for lp-…, ips and ip-ips.")] = None,
     examination: Annotated[
         str | None,
@@ -76,6 +77,7 @@ def optimize(
     features: Annotated[
         str | None,
         typer.Option(help="For pi-opt: rows query, item and numeric columns. Every query in it gets a ranking."),
+        READS,
     ] = None,
     model: Annotated[
         str | None, typer.Option(help=f"For pi-opt, what learns: {', '.join(REGRESSIONS)}. Default: ridge.")
@@ -85,7 +87,9 @@ def optimize(
         typer.Option(help=f"For pi-opt, {' or '.join(SLOTS)}: one model for all positions (default), or one for each."),
     ] = None,
     logging: Annotated[
-        str | None, typer.Option(help="The policy behind the log: log (its shares), propensity, uniform, or a file.")
+        str | None,
+        typer.Option(help="The policy behind the log: log (its shares), propensity, uniform, or a file."),
+        READS,
     ] = None,
     temperature: Annotated[
         float, typer.Option(help="For --logging FILE with scores: 0 sorts, a positive one is Plackett–Luce.")
@@ -94,7 +98,7 @@ def optimize(
     weights: Annotated[
         str | None, typer.Option(help=f"What a click at a position is worth: {', '.join(WEIGHTS)}, or 1,0.5,…")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the policy: .parquet, .csv or .jsonl.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the policy: .parquet, .csv or .jsonl."), WRITES_TABLE] = None,
     columns: Columns = None,
     format: Format = None,
     time_unit: TimeUnit = None,
@@ -112,11 +116,6 @@ def optimize(
 
         counterrank optimize pages.parquet --by pi-opt --features features.parquet --out learnt.parquet
     """
-    if out is not None:
-        check_output(out, "--out")
-        check_apart(out, "--out", log, features, logging, candidates, str(bad_rows or "") or None)
-    if bad_rows is not None:
-        check_apart(bad_rows, "--bad-rows", features, logging, candidates)
     known = open_logging(logging, temperature)
     if temperature and not isinstance(known, PlackettLuce):
         raise InputError("--temperature is for a logging policy given as scores: leave it out, or give --logging FILE")

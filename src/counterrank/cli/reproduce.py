@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from counterrank.cli.common import AsJson, console, escape, print_table, say
-from counterrank.errors import InputError
+from counterrank.cli.files import READS, WRITES_FOLDER
 from counterrank.lab import REPRODUCTIONS, load
 from counterrank.output import make_folder, write
 
@@ -17,9 +17,11 @@ from counterrank.output import make_folder, write
 def reproduce(
     paper: Annotated[str, typer.Argument(help=f"Which: {', '.join(REPRODUCTIONS)}.")],
     data: Annotated[
-        Path | None, typer.Option(envvar="COUNTERRANK_DATA", help="The folder with the papers' data sets.")
+        Path | None, typer.Option(envvar="COUNTERRANK_DATA", help="The folder with the papers' data sets."), READS
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the pictures (PNG and SVG) and numbers.json here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the pictures (PNG and SVG) and numbers.json here."), WRITES_FOLDER
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer clips, draws and runs, smaller simulations.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -34,8 +36,6 @@ def reproduce(
         counterrank reproduce coverage --quick
     """
     run = load(paper)
-    if out is not None and out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: a file is there: give a folder for pictures and numbers")
     result = run(data, out, quick)
     if out is not None:
         make_folder(out, "--out")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from counterrank.cli.common import console, print_table
+from counterrank.cli.files import WRITES_FILE, WRITES_TABLE
 from counterrank.errors import InputError
 from counterrank.output import write
 from counterrank.simulate.export import write_policy
-from counterrank.simulate.files import check_suffix
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import Truth, truth
 from counterrank.simulate.world import USERS, World, make_world
 
 
 def simulate(
-    out: Path = typer.Option(..., help="The log: .parquet, .csv or .jsonl (the last two also .gz)."),
+    out: Annotated[Path, typer.Option(help="The log: .parquet, .csv or .jsonl (the last two also .gz)."), WRITES_TABLE],
     impressions: int = typer.Option(100_000, help="Rows of the log."),
     queries: int = typer.Option(100, help="Different queries."),
     items: int = typer.Option(20, help="Items per query."),
@@ -34,10 +35,18 @@ def simulate(
     temperature: float = typer.Option(1.0, help="Temperature of the logging policy."),
     uniform_share: float = typer.Option(0.0, help="Share of impressions with a uniform ranking."),
     seed: int = typer.Option(0, help="The same seed gives the same files."),
-    logging_out: Path | None = typer.Option(None, help="Scores of the logging policy (read with --temperature 1)."),
-    better_out: Path | None = typer.Option(None, help="Scores of a better policy: true attraction."),
-    worse_out: Path | None = typer.Option(None, help="Scores of a worse policy: true attraction reversed."),
-    truth_out: Path | None = typer.Option(None, help="JSON file with the true values of the three policies."),
+    logging_out: Annotated[
+        Path | None, typer.Option(help="Scores of the logging policy (read with --temperature 1)."), WRITES_TABLE
+    ] = None,
+    better_out: Annotated[
+        Path | None, typer.Option(help="Scores of a better policy: true attraction."), WRITES_TABLE
+    ] = None,
+    worse_out: Annotated[
+        Path | None, typer.Option(help="Scores of a worse policy: true attraction reversed."), WRITES_TABLE
+    ] = None,
+    truth_out: Annotated[
+        Path | None, typer.Option(help="JSON file with the true values of the three policies."), WRITES_FILE
+    ] = None,
     as_json: bool = typer.Option(False, "--json", help="One JSON object on stdout."),
 ) -> None:
     """Make a click log from a made-up world whose truth is known.
@@ -48,9 +57,6 @@ def simulate(
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")
-    for path in (out, logging_out, better_out, worse_out):
-        if path is not None:
-            check_suffix(path)
     world = make_world(
         queries=queries,
         items=items,

@@ -6,17 +6,17 @@ import csv
 import gzip
 import io
 import json
-from fnmatch import fnmatch
-from glob import glob
+import os
+import stat
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterrank.errors import InputError
-from counterrank.log.files import database_table, kind_of
-from counterrank.output import writing
+from counterrank.log.files import kind_of
+from counterrank.output import is_special, writing
 
 
 def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet", "csv", "jsonl")) -> None:
@@ -28,33 +28,32 @@ def check_output(path: Path, option: str, *, kinds: tuple[str, ...] = ("parquet"
 
 
 def check_place(path: Path, option: str) -> None:
-    """Refuse a folder, and a file in a folder that does not exist."""
-    if path.is_dir():
-        raise InputError(f"{option} {path}: a folder is there: give the name of a file")
-    if not path.absolute().parent.is_dir():
+    """Refuse a folder, a file in a folder that is not there or cannot be written, and a name that cannot be."""
+    try:
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise InputError(f"{option} {path}: a folder is there: give the name of a file")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"{option} {path}: cannot be written ({error.strerror}): give another path") from None
+    if is_special(path):
+        return
+    parent = Path(os.path.realpath(path)).parent
+    if not parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {str(path.parent)!r}: make it first")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"{option} {path}: the folder {str(path.parent)!r} cannot be written: give another path")
 
 
-def check_apart(path: Path, option: str, *inputs: str | None) -> None:
-    """Refuse to write over what is read, and into a folder whose files are."""
-    for source in inputs:
-        if source is not None and _reads(source, path):
-            many = Path(source).resolve() != path.resolve()
-            what = f"among those that {source} stands for" if many else "an input of this command"
-            raise InputError(f"{option} {path}: that file is {what}: give another name")
-
-
-def _reads(source: str, path: Path) -> bool:
-    """Whether a path, a folder, a glob or `file.duckdb:table` means this file, now or once it is there."""
-    given, place = Path(source), path.resolve()
-    if given.is_dir():
-        return kind_of(path) is not None and place.is_relative_to(given.resolve())
-    if not given.exists() and (table := database_table(source)):
-        return Path(table[0]).resolve() == place
-    if not given.exists() and any(sign in source for sign in "*?["):
-        beside = given.parent.resolve() == place.parent and fnmatch(path.name, given.name)
-        return beside or any(Path(file).resolve() == place for file in glob(source, recursive=True))
-    return given.resolve() == place
+def check_folder(path: Path, option: str) -> None:
+    """Refuse a folder for outputs where a file is, or below one."""
+    try:
+        if not stat.S_ISDIR(os.stat(path).st_mode):
+            raise InputError(f"{option} {path}: a file is there: give a folder")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"{option} {path}: no folder can be there ({error.strerror}): give another") from None
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -65,7 +64,7 @@ def write_table(table: pa.Table, path: Path) -> None:
             pq.write_table(table, whole)
         elif path.name.lower().endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=whole, mode="wb", mtime=0) as zipped:
-                _write_text(table, path, zipped)
+                _write_text(table, path, cast(IO[bytes], zipped))
         else:
             _write_text(table, path, whole)
 

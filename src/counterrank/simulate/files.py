@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from counterrank.errors import InputError
+from counterrank.log.files import kind_of
 from counterrank.output import writing
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
@@ -22,26 +23,19 @@ SUFFIXES = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 Write = Callable[[pa.RecordBatch], None]
 
 
-def check_suffix(path: str | Path) -> str:
-    """The suffix that says how to write; an error in one line where it is not one of ours."""
-    name = str(path).lower()
-    for suffix in SUFFIXES:
-        if name.endswith(suffix):
-            return suffix
-    raise InputError(f"cannot tell how to write {str(path)!r}: end the name with {', '.join(SUFFIXES)}")
-
-
 @contextmanager
 def writer(path: str | Path, schema: pa.Schema) -> Iterator[Write]:
     """A function that appends batches to the file. In CSV a list is a JSON array."""
-    suffix = check_suffix(path)
+    kind = kind_of(Path(path))
+    if kind is None:
+        raise InputError(f"cannot tell how to write {str(path)!r}: end the name with {', '.join(SUFFIXES)}")
     with writing(path) as whole:
-        if suffix == ".parquet":
+        if kind == "parquet":
             with pa.parquet.ParquetWriter(whole, schema, compression="zstd") as parquet:
                 yield parquet.write_batch
             return
-        with _zipped(whole) if suffix.endswith(".gz") else nullcontext(whole) as stream:
-            if suffix.startswith(".jsonl"):
+        with _zipped(whole) if str(path).lower().endswith(".gz") else nullcontext(whole) as stream:
+            if kind == "jsonl":
                 yield lambda batch: _write_lines(stream, batch)
                 return
             flat = pa.schema([pa.field(f.name, pa.string() if pa.types.is_list(f.type) else f.type) for f in schema])
@@ -56,7 +50,7 @@ def _flattened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _zipped(stream: BinaryIO) -> IO[bytes]:
     """No name and no time in the gzip header: the same rows give the same bytes."""
-    return gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=4, mtime=0)
+    return cast(IO[bytes], gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=4, mtime=0))
 
 
 def _write_lines(stream: IO[bytes], batch: pa.RecordBatch) -> None:
