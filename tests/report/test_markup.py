@@ -11,6 +11,7 @@ from counterrank.errors import InputError
 from counterrank.report import Reference, Whisker, element, figure_of, ident, joined, sentence, whiskers
 from counterrank.report.markup import Markup, verbatim
 from counterrank.report.scale import Scale, around
+from counterrank.screen import visible
 
 
 @pytest.mark.parametrize("text", IDS)
@@ -19,7 +20,7 @@ def test_text_and_attributes_stay_text(text: str) -> None:
     read = Reader(made)
     assert read.tags == {"p": 1, "b": 1}
     assert read.attributes == {"title", "data-v"}
-    assert read.text == f"{text}a{text}{text}"
+    assert read.text == f"{visible(text)}a{visible(text)}{visible(text)}"
 
 
 def test_markup_has_no_way_in_from_text() -> None:

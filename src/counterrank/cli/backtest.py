@@ -16,8 +16,8 @@ from counterrank.cli.common import (
     TimeUnit,
     console,
     counting,
-    escape,
     open_log,
+    print_json,
     print_table,
     say,
 )
@@ -87,8 +87,8 @@ def backtest(
             engine=chosen,
         )
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
         return
-    console().print(escape(result.summary()), style="bold")
+    console().print(result.summary(), style="bold")
     print_table(*result.cells())
     say(result.remarks())

@@ -16,8 +16,8 @@ from counterrank.cli.common import (
     TimeUnit,
     console,
     counting,
-    escape,
     open_log,
+    print_json,
     print_table,
     say,
 )
@@ -51,7 +51,7 @@ def check(
     with counting(engine) as chosen:
         result = look(source, top=top, engine=chosen)
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
     else:
         _print(log, result)
     if require_clean and not result.clean:
@@ -61,7 +61,7 @@ def check(
 def _print(name: str, result: Check) -> None:
     facts = result.facts
     out = console()
-    out.print(escape(name), style="bold", soft_wrap=True)
+    out.print(name, style="bold", soft_wrap=True)
     plurals = {"query": "queries"}
     nouns = ("impression", "query", "item", "ranking", "position", "day")
     counts = [(facts[plurals.get(noun, noun + "s")], noun) for noun in nouns]

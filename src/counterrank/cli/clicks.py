@@ -18,6 +18,7 @@ from counterrank.cli.common import (
     console,
     counting,
     open_log,
+    print_json,
     print_table,
     say,
     working,
@@ -91,7 +92,7 @@ def clicks(
     if out is not None:
         write_table(result.attractions(), out)
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
         return
     print_table(*result.cells(), title=result.summary())
     console().print()

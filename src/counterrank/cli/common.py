@@ -9,20 +9,25 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from counterrank.cli.files import READS, WRITES_LINES, WRITES_PAGE
 from counterrank.engine import ENGINES, Embedded, Engine, open_engine
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
 from counterrank.log.schema import parse_columns
+from counterrank.screen import fitting, visible
 
 _FILL = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
+GAP = 2  # spaces between columns
+TEXT = 12  # columns of the screen that a text gets at least, if it is as long as that
 
 LogPath = Annotated[
     str,
@@ -60,10 +65,9 @@ def counting(engine: str) -> Iterator[Engine]:
     if not isinstance(chosen, Embedded) or not sys.stderr.isatty():
         yield chosen
         return
-    console = Console(stderr=True)
     line = Progress(
         TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TextColumn("{task.completed:,} rows"),
-        TimeElapsedColumn(), console=console, transient=True,
+        TimeElapsedColumn(), console=Screen(stderr=True), transient=True,
     )  # fmt: skip
     task = line.add_task("reading the log", total=None)
     with line:
@@ -77,34 +81,70 @@ def working() -> Iterator[Callable[[str], object]]:
     if not sys.stderr.isatty():
         yield lambda what: None
         return
-    with Console(stderr=True).status("") as line:
-        yield line.update
+    with Screen(stderr=True).status("") as line:
+        yield lambda what: line.update(Text(visible(what)))
+
+
+class Screen(Console):
+    """A console that takes no text for markup or emoji, and shows control characters by their numbers."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
 
 
 def console() -> Console:
     """Where tables for people go: as wide as the terminal, else as COLUMNS says, else 100 columns."""
-    out = Console(highlight=False)
-    return out if out.is_terminal or os.environ.get("COLUMNS") else Console(width=100, highlight=False)
+    out = Screen()
+    return out if out.is_terminal or os.environ.get("COLUMNS") else Screen(width=100)
+
+
+def print_json(text: str) -> None:
+    """JSON on stdout, in characters that it has."""
+    typer.echo(fitting(text, getattr(sys.stdout, "encoding", None)))
 
 
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None, texts: Collection[int] = (0,)
 ) -> None:
-    """A table of numbers, but for the columns that hold texts: those stand left, and wrap where room is short."""
+    """A table of numbers, but for the columns that hold texts: those stand left, and wrap where room is short.
+
+    Columns that do not fit beside the others follow below in a table of their own, beside the first column again:
+    no digit is ever cut.
+    """
     out = console()
     if title:
-        out.print(escape(title), style="bold")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, name in enumerate(header):
-        text = i in texts
-        width = min(max(len(str(row[i])) for row in [header, *rows]), 12) if text else None
-        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold", min_width=width)
-    for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
-    _print_lines(out, table)
+        _print_lines(out, Text(visible(title), style="bold"))
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    names = [visible(name) for name in header]
+    widths = [max(cell_len(row[i]) for row in [names, *cells]) for i in range(len(names))]
+    least = [min(width, TEXT) if i in texts else width for i, width in enumerate(widths)]
+    for number, part in enumerate(_side_by_side(least, out.width)):
+        if number:
+            out.print()
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for i in part:
+            text = i in texts
+            side: Literal["left", "right"] = "left" if text else "right"
+            table.add_column(names[i], justify=side, no_wrap=not text, overflow="fold", min_width=least[i])
+        for row in cells:
+            table.add_row(*(row[i] for i in part))
+        _print_lines(out, table)
 
 
-def _print_lines(out: Console, content: Table) -> None:
+def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in groups that fit side by side, each group beside the first column."""
+    parts = [[0]]
+    for i in range(1, len(widths)):
+        if len(parts[-1]) > 1 and sum(widths[j] + GAP for j in parts[-1]) + widths[i] > room:
+            parts.append([0])
+        parts[-1].append(i)
+    return parts
+
+
+def _print_lines(out: Console, content: Table | Text) -> None:
     """Without the spaces that fill lines up, which copies and diffs do not want."""
     with out.capture() as drawn:
         out.print(content)
@@ -112,15 +152,10 @@ def _print_lines(out: Console, content: Table) -> None:
         out.file.write(_FILL.sub(r"\1", line) + "\n")
 
 
-def escape(text: str) -> str:
-    """Text that is not markup, whatever it holds."""
-    return text.replace("[", r"\[")
-
-
 def say(lines: Sequence[str]) -> None:
     """Remarks below a table, as bullets that wrap well."""
     out = console()
     for line in lines:
         table = Table.grid(padding=(0, 1, 0, 0))
-        table.add_row("•", escape(line))
+        table.add_row("•", line)
         _print_lines(out, table)

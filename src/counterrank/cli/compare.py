@@ -21,6 +21,7 @@ from counterrank.cli.common import (
     console,
     counting,
     open_log,
+    print_json,
     print_table,
     say,
 )
@@ -156,7 +157,7 @@ def compare(
     if per_query is not None:
         write_table(result.per_query, per_query)
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
     else:
         print_table(*result.cells(), title=result.summary())
         console().print()

@@ -54,10 +54,10 @@ def demo(
     policies = {"better": world.better(), "worse": world.worse()}
     for name, made in policies.items():
         write_policy(made, folder / f"{name}.parquet")
-    screen.print(f"$ counterrank simulate --out {log} …", style="dim", markup=False, soft_wrap=True)
+    screen.print(f"$ counterrank simulate --out {log} …", style="dim", soft_wrap=True)
 
     title("2. What is in it, and how much can it answer?")
-    screen.print(f"$ counterrank check {log}", style="dim", markup=False, soft_wrap=True)
+    screen.print(f"$ counterrank check {log}", style="dim", soft_wrap=True)
     check(str(log))
 
     title("3. Three policies, judged from the log alone, beside the truth")
@@ -67,9 +67,7 @@ def demo(
         true = float(truth(world, world.logging_policy() if name == "logging" else policies[name]))
         policy: Policy = read_policy(name if name == "logging" else folder / f"{name}.parquet")
         result = evaluate(str(log), policy, estimators=estimators)
-        screen.print(
-            f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", markup=False, soft_wrap=True
-        )
+        screen.print(f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", soft_wrap=True)
         judged[name] = [number(true, 3), *map(_cell, result.rows)]
         remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith("list")]
     screen.print()
@@ -87,7 +85,7 @@ def demo(
     title("4. Ship it? One bound on the difference to the logging policy")
     better = folder / "better.parquet"
     asked = f"counterrank compare {log} --target {better}"
-    screen.print(f"$ {asked}", style="dim", markup=False, soft_wrap=True)
+    screen.print(f"$ {asked}", style="dim", soft_wrap=True)
     answer = compare(str(log), read_policy(better))
     print_table(*answer.cells(), title=answer.summary())
     screen.print()
@@ -95,9 +93,7 @@ def demo(
 
     title("5. Better rankings from the log itself, by their lower bounds")
     learnt = folder / "learnt.parquet"
-    screen.print(
-        f"$ counterrank optimize {log} --click-model pbm --out {learnt}", style="dim", markup=False, soft_wrap=True
-    )
+    screen.print(f"$ counterrank optimize {log} --click-model pbm --out {learnt}", style="dim", soft_wrap=True)
     found = optimize(str(log), click_model="pbm")
     write_table(found.policy_rows(), learnt)
     header, ranked = found.cells()
@@ -112,12 +108,12 @@ def demo(
     for name, command in {"comparison": asked, "evaluation": f"counterrank evaluate {log} --target {better}"}.items():
         pages[name] = folder / f"{name}.html"
         line = f"{command} --report {pages[name]}"
-        screen.print(f"$ {line}", style="dim", markup=False, soft_wrap=True)
+        screen.print(f"$ {line}", style="dim", soft_wrap=True)
         (answer if name == "comparison" else evaluate(str(log), read_policy(better))).report(pages[name], line)
     temporary.forget(str(folder))
     say([f"The files are in {folder}", "open in a browser:"])
     for path in pages.values():
-        screen.print(str(path.absolute()), markup=False, soft_wrap=True)
+        screen.print(str(path.absolute()), soft_wrap=True)
 
 
 def _cell(row: Row) -> str:

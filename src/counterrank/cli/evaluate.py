@@ -20,6 +20,7 @@ from counterrank.cli.common import (
     console,
     counting,
     open_log,
+    print_json,
     print_table,
     say,
 )
@@ -140,7 +141,7 @@ def evaluate(
     if per_query is not None:
         write_table(result.per_query, per_query)
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
         return
     print_table(*result.cells(), title=result.summary())
     remarks = [*result.remarks(), *([f"report written to {report}"] if report is not None else [])]

@@ -18,6 +18,7 @@ from counterrank.cli.common import (
     console,
     counting,
     open_log,
+    print_json,
     print_table,
     say,
 )
@@ -134,7 +135,7 @@ def optimize(
     if out is not None:
         write_table(result.policy_rows(), out)
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
         return
     header, body = result.cells()
     print_table(header, body, title=result.summary(), texts=(0, 1, len(header) - 1))

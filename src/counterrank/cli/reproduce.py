@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from counterrank.cli.common import AsJson, console, escape, print_table, say
+from counterrank.cli.common import AsJson, console, print_json, print_table, say
 from counterrank.cli.files import READS, WRITES_FOLDER
 from counterrank.lab import REPRODUCTIONS, load
 from counterrank.output import make_folder, write
@@ -41,7 +41,7 @@ def reproduce(
         make_folder(out, "--out")
         write(out / "numbers.json", result.to_json().encode())
     if as_json:
-        typer.echo(result.to_json())
+        print_json(result.to_json())
         return
     for table in result.tables:
         print_table(table.header, table.rows, table.title)
@@ -50,7 +50,7 @@ def reproduce(
     grid = Table.grid(padding=(0, 2))
     for finding in result.findings:
         paper_says = f" (paper: {finding.paper})" if finding.paper else ""
-        grid.add_row(finding.holds, escape(f"{finding.claim}, on {finding.where}{paper_says}"))
-        grid.add_row("", escape(finding.measured), style="dim")
+        grid.add_row(finding.holds, f"{finding.claim}, on {finding.where}{paper_says}")
+        grid.add_row("", finding.measured, style="dim")
     console().print(grid)
     say([*result.notes, *([f"{len(result.pictures)} pictures are in {out}"] if result.pictures else [])])

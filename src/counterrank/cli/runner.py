@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from counterrank.errors import InputError
+from counterrank.screen import one_line, prepare_streams
 
 BAD_INPUT = 2
 BUG = 3
@@ -21,6 +22,7 @@ class Commands(TyperGroup):
     """The group of all commands, which says what went wrong in one line."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        prepare_streams()
         extra["standalone_mode"] = False
         extra.setdefault("obj", list(sys.argv[1:] if args is None else args))  # what was typed, for a report
         try:
@@ -52,6 +54,5 @@ class Commands(TyperGroup):
 
 
 def _fail(message: str, code: int) -> None:
-    line = " ".join(message.split())
-    print(f"counterrank: {line}", file=sys.stderr)
+    print(f"counterrank: {one_line(message)}", file=sys.stderr)
     sys.exit(code)

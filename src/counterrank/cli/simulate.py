@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from counterrank.cli.common import console, print_table
+from counterrank.cli.common import console, print_json, print_table
 from counterrank.cli.files import WRITES_FILE, WRITES_TABLE
 from counterrank.errors import InputError
 from counterrank.output import write
+from counterrank.screen import json_text
 from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import Truth, truth
@@ -79,7 +79,7 @@ def simulate(
     truths = _truths(world)
     if truth_out is not None:
         written["truth"] = str(truth_out)
-        write(truth_out, (json.dumps(truths, indent=2) + "\n").encode(), "--truth-out")
+        write(truth_out, (json_text(truths, indent=2) + "\n").encode(), "--truth-out")
     result = {
         "impressions": impressions,
         "queries": queries,
@@ -94,7 +94,7 @@ def simulate(
         "written": written,
     }
     if as_json:
-        typer.echo(json.dumps(result))
+        print_json(json_text(result))
     else:
         _print(result, truths, written)
 
@@ -132,4 +132,4 @@ def _print(
     print_table(["policy", "true clicks", "true DCG", "file"], rows, texts=(0, 3))
     for what in ("log", "truth"):
         if what in written:
-            out.print(f"{what}: {written[what]}", soft_wrap=True, markup=False)
+            out.print(f"{what}: {written[what]}", soft_wrap=True)

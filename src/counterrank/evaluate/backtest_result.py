@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from counterrank.evaluate.backtest_rows import (
 from counterrank.evaluate.calibration import Calibration
 from counterrank.evaluate.result import number
 from counterrank.evaluate.tabular import Tabular
+from counterrank.screen import json_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +101,7 @@ class Backtest(Tabular):
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_pylist([asdict(row) for row in self.rows])

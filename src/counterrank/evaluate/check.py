@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from counterrank.evaluate.check_page import page_level
 from counterrank.evaluate.options import check_top, position_weights
 from counterrank.log import Log, read_log
 from counterrank.log.problems import Tally
+from counterrank.screen import json_text, visible
 from counterrank.statistics.counts import Counts
 
 ENOUGH = 100  # impressions of a query that begin to tell something of it
@@ -47,14 +47,14 @@ class Check:
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def lines(self) -> list[str]:
         return [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in self.facts.items() if value is not None]
 
     def __repr__(self) -> str:
         wrong = [f"{p['count']:,} × {p['problem']} ({p['where']})" for p in self.problems]
-        return "\n".join([*self.lines(), *wrong, *self.answers, *self.notes])
+        return "\n".join(map(visible, [*self.lines(), *wrong, *self.answers, *self.notes]))
 
     def _repr_html_(self) -> str:
         return "<br>".join(html.escape(line) for line in repr(self).splitlines())

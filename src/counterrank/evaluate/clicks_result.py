@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from counterrank.errors import unknown
 from counterrank.evaluate.tabular import Tabular
+from counterrank.screen import json_text
 
 WIDTH = 16  # signs of the longest bar
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -85,7 +85,7 @@ class ClickComparison(Tabular):
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_pylist([asdict(row) for row in self.models])

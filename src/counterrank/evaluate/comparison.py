@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +14,7 @@ from counterrank.evaluate.diagnosis import Diagnosis
 from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
+from counterrank.screen import json_text
 
 if TYPE_CHECKING:
     from counterrank.evaluate.pages.asked import Asked
@@ -102,7 +102,7 @@ class Comparison(Tabular):
         return shown
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         """Three rows: target, baseline and their difference."""

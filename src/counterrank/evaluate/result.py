@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from counterrank.errors import InputError, unknown
 from counterrank.evaluate.diagnosis import Diagnosis, Tail
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log.foreign import counted
+from counterrank.screen import json_text
 
 if TYPE_CHECKING:
     from counterrank.evaluate.pages.asked import Asked
@@ -98,7 +98,7 @@ class Evaluation(Tabular):
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         rows = [row.to_dict() for row in self.rows]

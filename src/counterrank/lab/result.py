@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from counterrank.screen import json_text
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Reproduction:
         return asdict(self)
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
 
 def verdict(lower: float | None, upper: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +15,7 @@ from counterrank.evaluate.tabular import Tabular
 from counterrank.ids import Codes, Ids
 from counterrank.log.foreign import counted
 from counterrank.policy import Table
+from counterrank.screen import json_text, visible
 
 SHOWN = 10  # rankings in the table for people
 WIDE = 48  # signs of a ranking there
@@ -93,7 +93,7 @@ class Optimization(Tabular):
         return common | self.details() | {"rankings": rows, "notes": self.notes}
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def how(self) -> str:
         """How rankings were found, at the end of the title."""
@@ -146,5 +146,5 @@ def _joined(items: list[Any]) -> str:
 
 
 def _one_line(text: str) -> str:
-    text = " ".join(text.split())
+    text = visible(text)
     return text if len(text) <= WIDE else text[: WIDE - 1] + "…"

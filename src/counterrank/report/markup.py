@@ -1,4 +1,5 @@
-"""HTML and SVG made of elements: text is escaped unless `element` made it, so no id can become markup."""
+"""HTML and SVG made of elements: text is escaped and made visible unless `element` made it, so no id can
+become markup or hide."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import html
 import re
 from collections.abc import Iterable
 from typing import TypeAlias
+
+from counterrank.screen import visible
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
 _VOID = {"meta", "br", "hr", "input", "col"}
@@ -47,7 +50,7 @@ def joined(children: Child) -> Markup:
     if children is None:
         return Markup("", _KEY)
     if isinstance(children, str | int | float):
-        return Markup(html.escape(str(children)), _KEY)
+        return Markup(html.escape(visible(str(children))), _KEY)
     return Markup("".join(str(joined(child)) for child in children), _KEY)
 
 
@@ -62,7 +65,7 @@ def _attribute(key: str, value: str | int | float | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = _checked(key.rstrip("_").replace("_", "-"))
-    return f" {name}" if value is True else f' {name}="{html.escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{html.escape(visible(str(value)))}"'
 
 
 def _checked(name: str) -> str:

@@ -9,7 +9,8 @@ from statistics import median
 from counterrank.report.markup import Markup, element
 from counterrank.report.picture import Picture, line_at, text_at, together
 from counterrank.report.scale import Scale, around, tick_text
-from counterrank.report.words import figure_of, spread_of, visible
+from counterrank.report.words import figure_of, spread_of
+from counterrank.screen import visible
 
 WIDTH, LEFT, RIGHT, ROW = 780, 120, 240, 30
 FAR = 6.0  # what is so many times wider, or further off, than the others runs off the picture

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 
 from counterrank.report.markup import Markup, element
+from counterrank.screen import visible
 
 SHOWN = 64  # characters of an id before it is cut
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-
-
-def visible(text: str) -> str:
-    """Characters that hide or turn text around, by their number instead.
-
-    >>> visible("a\\u202eb")
-    'a⟨U+202E⟩b'
-    """
-    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def ident(text: str, longest: int = 2000) -> Markup:
