@@ -116,7 +116,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "header.csv": (b"query,items,clicks\n", "no rows"),
     "blank.jsonl": (b"\n \n", "is empty"),
     "text.parquet": (b"query,items\n", "not a Parquet file"),
-    "unknown.xlsx": (b"x", ".parquet, .csv, .jsonl"),
+    "unknown.xlsx": (b"x", ".parquet, .csv, .tsv, .jsonl"),
     "broken.jsonl": (b'{"query":"q","items":["a"],"clicks":[1]}\n{"query":"q","ite\n', "row 2"),
     "words.jsonl": (b"hello\nworld\n", "one JSON object a line"),
     "short.csv": (CSV.encode() + b"q\n", "Line: 3"),
@@ -130,10 +130,10 @@ FILES: dict[str, tuple[bytes, str]] = {
         "row 2",
     ),
     "wide16.csv": (CSV.encode("utf-16"), "UTF-16"),
-    "mark.jsonl": (b"\xef\xbb\xbf" + lines(GOOD).encode(), "byte order mark"),
+    "mark.json": (b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), "byte order mark"),
     "twice.csv": (b'query,items,items,clicks\nq,"[""a""]","[""a""]",[1]\n', "distinct column names"),
     "no.csv.gz": (CSV.encode(), "gzip"),
-    "cut.jsonl.gz": (gzip.compress(lines(GOOD * 50_000).encode())[:-50], "GZIP"),
+    "cut.jsonl.gz": (gzip.compress(lines(GOOD * 50_000).encode())[:-50], "cut short"),
 }
 
 

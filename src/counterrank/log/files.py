@@ -22,10 +22,10 @@ from counterrank.log.text import TextPart
 
 KINDS = {
     "parquet": (".parquet", ".pq"),
-    "csv": (".csv", ".csv.gz"),
+    "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz"),
     "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz"),
 }
-EXPECTED = "expected a format of .parquet, .csv, .jsonl (or .csv.gz, .jsonl.gz), or file.duckdb:table"
+EXPECTED = "expected a format of .parquet, .csv, .tsv, .jsonl (the last three also .gz), or file.duckdb:table"
 _DATABASE = re.compile(r"^(?P<file>.+\.(?:duckdb|ddb|db)):(?P<table>[^:/\\]+)$")
 
 

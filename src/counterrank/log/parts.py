@@ -131,7 +131,7 @@ class ParquetPart:
             raise InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew") from None
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
-        return select(wanted, f"read_parquet({pattern(self.path)})")
+        return select(wanted, f"read_parquet({pattern(self.path)}, hive_partitioning=false)")
 
 
 def _together(metadata: Any) -> Iterator[list[int]]:

@@ -17,10 +17,12 @@ import duckdb
 import pyarrow as pa
 
 from counterrank.errors import InputError
+from counterrank.log.gzipped import check_gzip
 from counterrank.log.parts import Wanted, connect, identifier, literal, pattern, select, streamed, text_type, told
 
 _ROOM = 67_108_864  # bytes that one JSON object may take
 _SAMPLE = 20_480  # rows that tell a JSON file's columns
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -46,13 +48,14 @@ class TextPart:
         self._start  # noqa: B018 - refuses what is no UTF-8 text
         try:
             with self._open() as file:
-                header = next(csv.reader(file, strict=True), [])
+                header = next(csv.reader(file, strict=True, delimiter=delimiter_of(self.path)), [])
         except UnicodeDecodeError:
             raise InputError(f"{self.path}: the text is not UTF-8: save it as UTF-8") from None
         except (OSError, EOFError, zlib.error, csv.Error) as error:
             raise InputError(f"{self.path}: not readable as CSV ({told(error)}): mend the file") from None
-        if not header or len(set(header)) < len(header):
-            shown = ",".join(header)
+        named = list(filter(None, header))  # a column without a name is nobody's: an index, or a comma at the end
+        if not named or len(set(named)) < len(named):
+            shown = delimiter_of(self.path).join(header)
             shown = shown if len(shown) <= 80 else shown[:77] + "…"
             raise InputError(f"{self.path}: starts with {shown!r}: give a first line with distinct column names")
         return header
@@ -60,6 +63,8 @@ class TextPart:
     @cached_property
     def _start(self) -> bytes:
         """The first bytes that are no space, of a file that is UTF-8 text as far as they tell."""
+        if self._zipped:
+            check_gzip(self.path)
         try:
             with gzip.open(self.path) if self._zipped else self.path.open("rb") as file:
                 start = file.read(65_536)
@@ -74,9 +79,13 @@ class TextPart:
                 raise InputError(f"{self.path}: the text is {encoding}, expected UTF-8: save it as UTF-8")
         if b"\0" in start:
             raise InputError(f"{self.path}: not a text file (it holds zero bytes), expected {self._called} in UTF-8")
-        if self.kind == "jsonl" and start.startswith(b"\xef\xbb\xbf"):
-            raise InputError(f"{self.path}: starts with a byte order mark: save it as UTF-8 without one")
-        return start.lstrip()
+        return start.removeprefix(_MARK).lstrip()
+
+    @cached_property
+    def _marked(self) -> bool:
+        """Whether a file begins with a byte order mark."""
+        with gzip.open(self.path) if self._zipped else self.path.open("rb") as file:
+            return file.read(len(_MARK)) == _MARK
 
     @property
     def _zipped(self) -> bool:
@@ -94,7 +103,7 @@ class TextPart:
     @property
     def _json(self) -> str:
         layout = "format='array'" if self._array else "format='newline_delimited', ignore_errors=true"
-        return f"{pattern(self.path)}, {layout}, maximum_object_size={_ROOM}"
+        return f"{pattern(self.path)}, {layout}, maximum_object_size={_ROOM}, hive_partitioning=false"
 
     @cached_property
     def _inferred(self) -> dict[str, str]:
@@ -142,14 +151,34 @@ class TextPart:
             chosen = ", ".join(_from_csv(ours, f"c{number[theirs]}") for ours, theirs in wanted.items())
             return f"SELECT {chosen} FROM {self._csv()}"  # noqa: S608
         types = {theirs: text_type(ours) for ours, theirs in wanted.items()}
+        return select(wanted, self._marked_json(types) if self._marked else self._plain_json(types))
+
+    def _plain_json(self, types: dict[str, str]) -> str:
         typed = ", ".join(f"{literal(theirs)}: {literal(kind)}" for theirs, kind in types.items())
-        return select(wanted, f"read_json({self._json}, columns={{{typed}}})")
+        return f"read_json({self._json}, columns={{{typed}}})"
+
+    def _marked_json(self, types: dict[str, str]) -> str:
+        """DuckDB takes a byte order mark for damage, so the lines are read as they are and parsed without it."""
+        if self._array:
+            raise InputError(f"{self.path}: starts with a byte order mark: save it as UTF-8 without one")
+        shape = {theirs: [kind[:-2]] if kind.endswith("[]") else kind for theirs, kind in types.items()}
+        line = f"ltrim(line, {literal(_MARK.decode())})"
+        lines = (
+            f"read_csv({pattern(self.path)}, auto_detect=false, columns={{line: 'VARCHAR'}}, header=false, "
+            f"delim='\x01', quote='', escape='', comment='', strict_mode=false, "
+            f"max_line_size={_ROOM}, hive_partitioning=false)"
+        )
+        row = f"CASE WHEN json_valid({line}) AND json_type({line}) = 'OBJECT' THEN {line} END"
+        found = f"SELECT from_json({row}, {literal(json.dumps(shape))}) AS row FROM {lines} WHERE trim(line) <> ''"  # noqa: S608
+        chosen = ", ".join(f"row[{literal(theirs)}] AS {identifier(theirs)}" for theirs in types)
+        return f"(SELECT {chosen} FROM ({found}))"  # noqa: S608
 
     def _csv(self) -> str:
         """The file's rows as text, in columns c0, c1, … (names in SQL know no case)."""
         columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self._header)))
         return (
-            f"read_csv({pattern(self.path)}, auto_detect=false, columns={{{columns}}}, header=true, delim=',', "
+            f"read_csv({pattern(self.path)}, auto_detect=false, columns={{{columns}}}, header=true, "
+            f"delim={literal(delimiter_of(self.path))}, hive_partitioning=false, "
             "quote='\"', escape='\"', comment='', strict_mode=true, max_line_size=16777216)"
         )
 
@@ -158,7 +187,7 @@ class TextPart:
         with self._open() as file:
             if self.kind == "csv":
                 csv.field_size_limit(_ROOM)
-                rows = csv.reader(file)
+                rows = csv.reader(file, delimiter=delimiter_of(self.path))
                 alone = len(self._header) == 1
                 yield from (dict(zip(self._header, row, strict=False)) for row in islice(rows, 1, None) if row or alone)
                 return
@@ -177,6 +206,11 @@ class TextPart:
             options["errors"] = "strict"
         file = gzip.open(self.path, "rt", **options) if self._zipped else self.path.open(**options)  # noqa: SIM115
         return cast(TextIO, file)
+
+
+def delimiter_of(path: Path) -> str:
+    """What stands between the values of a CSV file: a tab where its name ends with .tsv."""
+    return "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
 
 
 def _from_csv(ours: str, column: str) -> str:

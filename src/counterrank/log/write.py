@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from counterrank.errors import InputError
 from counterrank.log.files import kind_of
+from counterrank.log.text import delimiter_of
 from counterrank.output import is_special, writing
 
 
@@ -57,7 +58,7 @@ def check_folder(path: Path, option: str) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """A small result as .parquet, .csv or .jsonl (the last two also .gz), ids as they are. In CSV a list is JSON."""
+    """A small result as .parquet, .csv, .tsv or .jsonl (text also .gz), ids as they are. In CSV a list is JSON."""
     check_output(path, "write to")
     with writing(path) as whole:
         if kind_of(path) == "parquet":
@@ -72,7 +73,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 def _write_text(table: pa.Table, path: Path, stream: IO[bytes]) -> None:
     file = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     if kind_of(path) == "csv":
-        writer = csv.writer(file)
+        writer = csv.writer(file, delimiter=delimiter_of(path))
         writer.writerow(table.column_names)
         writer.writerows(zip(*map(_cells, table.columns), strict=True))
     else:
