@@ -10,7 +10,7 @@ from counterrank import policy
 from counterrank.errors import InputError
 from counterrank.evaluate import Comparison, Evaluation, backtest, check, clicks, compare, evaluate
 from counterrank.learn import Optimization, optimize
-from counterrank.log import Log, read_log
+from counterrank.log import Log, Reading, read_log
 from counterrank.policy import read_policy
 from counterrank.version import __version__
 
@@ -20,6 +20,7 @@ __all__ = [
     "InputError",
     "Log",
     "Optimization",
+    "Reading",
     "__version__",
     "backtest",
     "check",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -79,30 +80,38 @@ def test_days_of_parts_add_up_to_those_of_the_whole(engine):
     same(found(one + other), by_hand(rows, "reward", None))
 
 
-def test_what_is_no_day_is_left_out_and_harms_nothing(engine):
-    """`day` is needed by a backtest only: a log whose days are broken is judged all the same."""
+def test_what_is_no_day_is_a_bad_row_unless_the_column_is_left_unread(engine, tmp_path):
     log = {"query": ["q"] * 4, "items": [["a"]] * 4, "clicks": [[1], [0], [1], [1]]}
     plan = Plan(metric="clicks", weights=position_weights("clicks"), days=True)
     for days, wanted in (
         ([1, None, 2, 2], {1: [1, 1, 1], 2: [2, 2, 2]}),
         (["2024-01-02", "soon", "2024-01-02", ""], {19724: [2, 2, 2]}),
-        ([{"a": 1}] * 4, None),
     ):
-        counts = engine.count(cr.read_log(pa.table(log | {"day": days})), plan).counts
-        assert counts.total == 4
-        if wanted is None:
-            assert counts.days is None
-        else:
-            same(found(counts), wanted)
+        table = pa.table(log | {"day": days})
+        with pytest.raises(cr.InputError, match="--ignore day"):
+            engine.count(cr.read_log(table), plan)
+        found_in = engine.count(cr.read_log(table, bad_rows=tmp_path / "bad.jsonl"), plan)
+        same(found(found_in.counts), wanted)
+        assert (found_in.reading.rows, found_in.reading.rejected) == (found_in.counts.total, days.count(None) + sum(
+            day in ("soon", "") for day in days))  # fmt: skip
+        unread = engine.count(cr.read_log(table, ignore="day"), plan).counts
+        assert (unread.total, unread.days) == (4, None)
 
 
-def test_a_day_that_differs_within_an_impression_harms_nothing(engine):
+@pytest.mark.parametrize(("days", "good"), [([3, 4], False), ([3, 3], True)])
+def test_an_impression_has_one_day(engine, days, good):
     log = {"impression": [1, 1], "query": ["q", "q"], "position": [1, 2], "item": ["a", "b"], "click": [1, 0]}
-    counts = engine.count(
-        cr.read_log(pa.table(log | {"day": [3, 4]})),
-        Plan(metric="clicks", weights=position_weights("clicks"), days=True),
-    ).counts
-    assert found(counts) == {3: [1, 1, 1]}
+    plan = Plan(metric="clicks", weights=position_weights("clicks"), days=True)
+    for kind in ("integer", "timestamp"):
+        column = KINDS[kind](pa.array(days, pa.int32()))
+        if kind == "timestamp":  # another time of the same day is no other day
+            column = pa.array([column[0].as_py(), column[1].as_py() + timedelta(hours=7)], column.type)
+        table = cr.read_log(pa.table(log | {"day": column}))
+        if good:
+            assert found(engine.count(table, plan).counts) == {3: [1, 1, 1]}
+            continue
+        with pytest.raises(cr.InputError, match="differ in"):
+            engine.count(table, plan)
 
 
 def test_numbers_that_are_no_days_are_not_added_up(engine, few):
@@ -112,11 +121,3 @@ def test_numbers_that_are_no_days_are_not_added_up(engine, few):
     log = pa.table({"query": ["q"] * n, "items": [["a"]] * n, "clicks": [[0]] * n, "day": list(range(n))})
     counts = engine.count(cr.read_log(log), Plan("clicks", position_weights("clicks"), days=True)).counts
     assert counts.days is None
-
-
-def test_bad_rows_are_told_without_the_hidden_column(engine, tmp_path):
-    log = pa.table({"query": ["q", None], "items": [["a"]] * 2, "clicks": [[0]] * 2, "day": [1, 2]})
-    aside = tmp_path / "bad.jsonl"
-    result = cr.evaluate(cr.read_log(log, bad_rows=aside), {"q": ["a"]}, engine=engine, estimators="ip")
-    assert result.impressions == 1
-    assert "when_" not in aside.read_text()

@@ -97,7 +97,7 @@ def test_bad_rows_are_set_aside_counted_and_the_rest_is_judged(engine, tmp_path)
     log = a_log(rows, bad_rows=tmp_path / "bad.jsonl")
     result = cr.evaluate(log, {"q": ["a", "b"]}, engine=engine)
     written = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert log.rejected == len(written) == len(rows) - 2
+    assert result.reading.rejected == len(written) == len(rows) - 2
     expected = [*(MESSAGES[problem] for problem in BROKEN), MESSAGES[Problem.ITEMS]]
     assert sorted(each["problem"] for each in written) == sorted(expected)
     assert result.to_dict()["impressions"] == 2

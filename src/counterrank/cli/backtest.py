@@ -12,6 +12,7 @@ from counterrank.cli.common import (
     Columns,
     EngineName,
     Format,
+    Ignore,
     LogPath,
     TimeUnit,
     console,
@@ -54,6 +55,7 @@ def backtest(
     format: Format = None,
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
+    ignore: Ignore = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -71,7 +73,7 @@ def backtest(
         raise InputError(f"--queries is {queries}: expected how many of the most frequent queries to test, 1 or more")
     if seed < 0:
         raise InputError(f"--seed is {seed}: expected 0 or more")
-    source = open_log(log, columns, format, time_unit, bad_rows)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
     with counting(engine) as chosen:
         result = test(
             source,

@@ -12,6 +12,7 @@ from counterrank.cli.common import (
     Columns,
     EngineName,
     Format,
+    Ignore,
     LogPath,
     TimeUnit,
     console,
@@ -36,6 +37,7 @@ def check(
     format: Format = None,
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
+    ignore: Ignore = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -47,7 +49,7 @@ def check(
 
         counterrank check search-log.tsv.gz --format yandex --json
     """
-    source = open_log(log, columns, format, time_unit, bad_rows)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
     with counting(engine) as chosen:
         result = look(source, top=top, engine=chosen)
     if as_json:
@@ -90,4 +92,4 @@ def _print(name: str, result: Check) -> None:
     else:
         out.print("No bad rows.")
     out.print()
-    say([*result.answers, *result.notes])
+    say([*result.answers, *result.notes, result.reading.line()])

@@ -13,6 +13,7 @@ from counterrank.cli.common import (
     Columns,
     EngineName,
     Format,
+    Ignore,
     LogPath,
     TimeUnit,
     console,
@@ -63,6 +64,7 @@ def clicks(
     format: Format = None,
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
+    ignore: Ignore = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -83,8 +85,8 @@ def clicks(
     chosen_scope: Scope = "query" if scope == "query" else "pooled"
     names, chosen_prior = model_names(model), read_prior(prior)
     check_top(top)
-    source = open_log(log, columns, format, time_unit, bad_rows)
-    other = open_log(test, columns, format, time_unit, None) if test is not None else None
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
+    other = open_log(test, columns, format, time_unit, bad_rows, ignore) if test is not None else None
     with counting(engine) as chosen:
         halves = part(source, other, holdout, split, top, chosen)
     with working() as tell:
@@ -99,4 +101,4 @@ def clicks(
     print_table(*result.curve_cells(), texts=(6,))
     console().print()
     written = [f"attractions written to {out}"] if out is not None else []
-    say([*result.remarks(), *source.notes, *(other.notes if other is not None else []), *written])
+    say([*result.remarks(), *written])

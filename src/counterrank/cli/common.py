@@ -22,7 +22,7 @@ from counterrank.cli.files import READS, WRITES_LINES, WRITES_PAGE
 from counterrank.engine import ENGINES, Embedded, Engine, open_engine
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
-from counterrank.log.schema import parse_columns
+from counterrank.log.schema import OPTIONAL, parse_columns
 from counterrank.screen import fitting, visible
 
 _FILL = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
@@ -40,6 +40,9 @@ TimeUnit = Annotated[str | None, typer.Option(help="Unit of a yandex log's time:
 BadRows = Annotated[
     Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on."), WRITES_LINES
 ]
+Ignore = Annotated[
+    str | None, typer.Option(help=f"Columns of the log to leave unread, comma-separated: {', '.join(OPTIONAL)}.")
+]
 EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
 Report = Annotated[
     Path | None, typer.Option(help="Also write one HTML page with all there is to say and see."), WRITES_PAGE
@@ -47,9 +50,14 @@ Report = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")]
 
 
-def open_log(source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None) -> Log:
+def open_log(
+    source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None,
+    ignore: str | None,
+) -> Log:  # fmt: skip
     """The log that the shared options name."""
-    return read_log(source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows)
+    return read_log(
+        source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows, ignore=ignore
+    )
 
 
 def command_line(context: typer.Context) -> str:

@@ -14,6 +14,7 @@ from counterrank.cli.common import (
     Columns,
     EngineName,
     Format,
+    Ignore,
     LogPath,
     Report,
     TimeUnit,
@@ -109,6 +110,7 @@ def compare(
     format: Format = None,
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
+    ignore: Ignore = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -126,7 +128,7 @@ def compare(
     """
     if require_improvement is not None and not math.isfinite(require_improvement):
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
-    source = open_log(log, columns, format, time_unit, bad_rows)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
     policy, other, logging_policy = open_sides(
         target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix
     )

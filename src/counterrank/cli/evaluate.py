@@ -13,6 +13,7 @@ from counterrank.cli.common import (
     Columns,
     EngineName,
     Format,
+    Ignore,
     LogPath,
     Report,
     TimeUnit,
@@ -101,6 +102,7 @@ def evaluate(
     format: Format = None,
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
+    ignore: Ignore = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +116,7 @@ def evaluate(
 
         counterrank evaluate clicks.parquet --target new.parquet --estimator ip,pbm --clip 100 --json
     """
-    source = open_log(log, columns, format, time_unit, bad_rows)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
     with counting(engine) as chosen:

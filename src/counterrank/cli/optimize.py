@@ -13,6 +13,7 @@ from counterrank.cli.common import (
     Columns,
     EngineName,
     Format,
+    Ignore,
     LogPath,
     TimeUnit,
     console,
@@ -104,6 +105,7 @@ def optimize(
     format: Format = None,
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
+    ignore: Ignore = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -129,7 +131,7 @@ def optimize(
         "examination": numbers(examination, "examination", EXAMINATIONS) if examination is not None else None,
     }  # fmt: skip
     asked = {name: value for name, value in given.items() if value is not None}
-    source = open_log(log, columns, format, time_unit, bad_rows)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
     with counting(engine) as chosen:
         result = learn(source, by=by, engine=chosen, **asked)
     if out is not None:

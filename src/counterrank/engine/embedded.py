@@ -20,7 +20,6 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
-from counterrank.log.schema import WHEN
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
@@ -67,10 +66,12 @@ class EmbeddedPass:
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
         with ThreadPoolExecutor(1) as pool:
-            for rows in log.rows([*self._columns(), *([WHEN] if plan.days else [])]):
+            reader = log.rows([*self._columns(), *(["day"] if plan.days else [])], plan.overview)
+            for rows in reader:
                 self._count(rows, pool)
                 engine.progress(len(rows))
             self._settle()
+        self.reading = reader.reading
         self.counts = self._finish()
 
     def _columns(self) -> list[str]:
@@ -185,7 +186,7 @@ class EmbeddedPass:
 
         if not self.kept.complete:
             total = 0
-            for again in self.log.rows(self._columns()):
+            for again in self.log.again(self.reading).rows(self._columns()):
                 total += int(again.impressions.sum())
                 part = self.coder.code_again(again)
                 add(part, 0, len(part.coded))

@@ -6,7 +6,7 @@ Equal rows are gathered first, as one with `rows`, how many there were; everythi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import ibis
@@ -15,9 +15,8 @@ import ibis.expr.types as ir
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.log.log import SEPARATOR
 from counterrank.log.problems import Problem
-from counterrank.log.schema import WHEN
+from counterrank.log.reader import SEPARATOR
 
 PAGE = ("query", "reward", "day", "propensity", "impressions")  # what the rows of an impression have in common
 NUMBERS = ("reward", "propensity", "impressions", "position", "click")
@@ -47,11 +46,6 @@ def _typed(column: Any, name: str, what: str) -> Any:
         return column.cast("float64")
     if name == "day":
         return _day_number(column, what)
-    if name == WHEN:
-        try:
-            return _day_number(column, what)
-        except InputError:
-            return ibis.null().cast("int64")
     return column.cast("string") if name == "impression" else _id_text(column, what)
 
 
@@ -115,7 +109,6 @@ def fold(table: ir.Table) -> ir.Table:
         highest=t.position.max(),
         whole=(t.position == t.position.floor()).all(),
         **{c: t[c].arbitrary() for c in page},
-        **{c: t[c].min() for c in t.columns if c == WHEN},
         **kinds,
     )
     in_order = (g.places == g.length) & (g.lowest == 1) & (g.highest == g.length) & g.whole
@@ -129,17 +122,29 @@ def fold(table: ir.Table) -> ir.Table:
         (~in_order.fill_null(False), int(Problem.POSITIONS)),
         else_=0,
     )
-    page += [c for c in t.columns if c == WHEN]
     return g.select(**{c: g[c] for c in page}, **lists, folding=folding)
 
 
-def gathered(table: ir.Table, repeat: bool) -> ir.Table:
-    """Equal rows as one (where they may repeat), each with its first problem (0: none)."""
+def gathered(table: ir.Table, needed: Collection[str], repeat: bool) -> ir.Table:
+    """Equal rows as one (where they may repeat), each with its first problem (0: none).
+
+    Good rows are equal if they are in the columns `needed`; they lose the others. Bad rows keep all.
+    """
+    others = [c for c in table.columns if c not in (*needed, "folding")]
+    if others:  # every row has to be looked at before it can be gathered
+        table = table.mutate(problem=_problem(table))
+        good = table["problem"] == 0
+        table = table.mutate(**{c: ibis.ifelse(good, ibis.null().cast(table[c].type()), table[c]) for c in others})
     if repeat:
         table = table.group_by(list(table.columns)).agg(rows=table.count().cast("int64"))
     else:
         table = table.mutate(rows=ibis.literal(1, "int64"))
-    return table.mutate(problem=_problem(table))
+    return table if others else table.mutate(problem=_problem(table))
+
+
+def by_problem(kept: ir.Table) -> ir.Table:
+    """How many rows have each problem; 0: none."""
+    return kept.group_by("problem").agg(rows=kept["rows"].sum().cast("int64"))
 
 
 def _problem(table: ir.Table) -> Any:
@@ -173,13 +178,13 @@ def _finite(number: Any) -> Any:
     return (number.notnull() & ~number.isnan() & ~number.isinf()).fill_null(False)
 
 
-def good(kept: ir.Table, by_day: bool) -> ir.Table:
-    """The rows without problems: `n` impressions each, of a list of `length` items."""
+def good(kept: ir.Table, by_day: bool, columns: Collection[str]) -> ir.Table:
+    """The rows without problems, with these columns: `n` impressions each, of a list of `length` items."""
     t: Any = kept.filter(kept["problem"] == 0)
     n = t.rows * t.impressions.cast("int64") if "impressions" in t.columns else t.rows
     query = t["query"].concat(SEPARATOR, t.day.cast("string")) if by_day else t["query"]
-    columns = {c: t[c] for c in ("row", "items", "clicks", "reward", "propensity", WHEN) if c in t.columns}
-    return t.select(**columns, query=query, n=n, length=t["items"].length().cast("int64"))
+    chosen = {c: t[c] for c in ("row", *columns) if c in t.columns}
+    return t.select(**chosen, query=query, n=n, length=t["items"].length().cast("int64"))
 
 
 def cut(rows: ir.Table, top: int | None) -> ir.Table:
@@ -224,8 +229,7 @@ def per_query(rows: ir.Table) -> ir.Table:
 
 def per_day(rows: ir.Table, most: int) -> ir.Table:
     """Impressions, Σ value and Σ value² of each day, from valued rows; of `most` days at most."""
-    dated = rows.filter(rows[WHEN].notnull())
-    return dated.group_by(WHEN).agg(**_sums(dated)).limit(most)
+    return rows.group_by("day").agg(**_sums(rows)).limit(most)
 
 
 def exploded(rows: ir.Table, *also: str) -> ir.Table:

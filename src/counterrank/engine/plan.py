@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.log import Log
+from counterrank.log import Log, Reading
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Pairs
@@ -43,6 +43,7 @@ class Plan:
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
     days: bool = False  # also add up each day, where the log has days
+    overview: bool = False  # also tell the number of days and the mean reward, whatever the metric, in the reading
     judged: str = "the target has"  # whose queries these are, for the error where the log has none of them
 
 
@@ -75,6 +76,9 @@ class Pass(Protocol):
 
     @property
     def counts(self) -> Counts: ...
+
+    @property
+    def reading(self) -> Reading: ...
 
     def moments(self, coefficients: Coefficients) -> Moments: ...
 

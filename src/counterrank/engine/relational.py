@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import uuid
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,12 @@ from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.files import Part, Wanted, connect
 from counterrank.log.long_form import LongPart
-from counterrank.log.parts import told
-from counterrank.log.problems import MESSAGES, Problem, Tally
+from counterrank.log.originals import shown
+from counterrank.log.parts import BATCH_ROWS, told
+from counterrank.log.problems import Problem, bad_row
+from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
-from counterrank.log.schema import WHEN, source
+from counterrank.log.reading import Reading, Tally
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.histogram import Histogram, Spreads
@@ -101,17 +103,18 @@ class RelationalPass:
         if plan.metric not in log.columns:
             raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
         self.log, self.plan, self.engine = log, plan, engine
-        self.kept = engine.keep(x.gathered(self._table(), repeat=plan.metric == "clicks"))
+        counted = ["items", plan.metric]
+        counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days else [])
+        needed = {"query", *counted, "impressions", *(["day"] if log.by_day else [])}
+        needed |= {"day", "reward"} if plan.overview else set()
+        self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, repeat=plan.metric == "clicks"))
         weakref.finalize(self, engine.drop, self.kept)
-        self._set_aside()
-        rows = x.good(self.kept, log.by_day)
+        self.reading = self._read()
+        rows = x.good(self.kept, log.by_day, counted)
         covered = rows
         if plan.queries is not None:
             covered = rows.semi_join(engine.upload(pa.table({"query": plan.queries.unique()})), "query")
         whole, self.totals = (self._totals(part) for part in (rows, covered))
-        if whole["n"] is None:
-            why = f"all its {log.rejected} rows were set aside as bad" if log.rejected else "it has no rows"
-            raise InputError(f"{log.name}: the log is empty: {why}")
         if self.totals["n"] is None:
             raise InputError(
                 f"{log.name}: {plan.judged} rankings for none of the log's queries: are their ids the same?"
@@ -119,20 +122,18 @@ class RelationalPass:
         self.rows = x.cut(covered, plan.top)
         self.counts = self._count(rows if plan.whole_log else covered, whole)
 
-    def _table(self) -> ir.Table:
-        """The log's rows in list form, with the columns that this pass needs, ids as text."""
+    def _table(self, needed: Sequence[str]) -> ir.Table:
+        """The log's rows in list form, with the columns that tell which are good, ids as text."""
         log = self.log
-        columns = ["query", "items", self.plan.metric, "impressions"]
-        columns += (["propensity"] if self.plan.by_propensity else []) + (["day"] if log.by_day else [])
-        columns = list(dict.fromkeys([*columns, *([WHEN] if self.plan.days else []), *log.also]))
+        columns = log.to_read(needed)
         long = isinstance(log.parts[0], LongPart)
         tables = []
         for part, found in zip(log.parts, log.found, strict=True):
-            chosen = {c: found[source(c)] for c in columns if source(c) in log.columns}
+            chosen = {c: found[c] for c in columns}
             if isinstance(part, LongPart):
                 names = ["impression", "position", *({"items": "item", "clicks": "click"}.get(c, c) for c in chosen)]
                 tables += [
-                    self._typed(inner, {c: wanted[source(c)] for c in names})
+                    self._typed(inner, {c: wanted[c] for c in names})
                     for inner, wanted in zip(part.parts, part.wanted, strict=True)
                 ]
             else:
@@ -153,42 +154,35 @@ class RelationalPass:
     def _totals(self, rows: ir.Table) -> dict[str, Any]:
         return dict(self.engine.fetch(x.totals(rows, self.plan.top)).to_pylist()[0])
 
-    def _set_aside(self) -> None:
-        """Rows with problems: an error that shows one, or a JSON Lines file that takes them all."""
-        bad = self.kept.filter(self.kept["problem"] > 0)
+    def _read(self) -> Reading:
+        """How many rows are good, and what becomes of the others: an error that shows one, or a file that takes all."""
         log = self.log
-        log.rejected = 0
-        if log.tally is not None:
-            self._tally(log.tally, bad)
-            return
-        found = self.engine.fetch(bad.limit(1) if log.bad_rows is None else bad)
-        if log.bad_rows is None:
-            for row in found.to_pylist():
-                told = ", ".join(f"{k}={v!r}" for k, v in _content(row).items())
-                told = told if len(told) <= 160 else told[:157] + "…"
-                raise InputError(
-                    f"{log.name}: {MESSAGES[Problem(row['problem'])]} ({told}). "
-                    "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
-                )
-            return
-        with log.bad_rows.open("w", encoding="utf-8") as file:
-            for row in found.to_pylist():
-                record = {"file": log.name, "row": None, "problem": MESSAGES[Problem(row["problem"])]}
-                line = json.dumps(record | {"content": _content(row)}, ensure_ascii=False, default=str) + "\n"
-                file.writelines([line] * row["rows"])
-                log.rejected += row["rows"]
+        found = {Problem(row["problem"]): row["rows"] for row in self.engine.fetch(x.by_problem(self.kept)).to_pylist()}
+        tally = Tally(rows=found.pop(Problem.NONE, 0))
+        for problem, rows in found.items():
+            tally.add(log.name, problem, rows)
+        bad = self.kept.filter(self.kept["problem"] > 0)
+        if found and log.stops:
+            [row] = self.engine.fetch(bad.limit(1)).to_pylist()
+            raise bad_row(log.name, Problem(row["problem"]), shown(_content(row)))
+        if log.writes and log.bad_rows is not None:
+            with quarantine(log.bad_rows, log.joins) as aside:
+                for batch in self.engine.fetch(bad).to_batches(max_chunksize=BATCH_ROWS) if found else ():
+                    for row in batch.to_pylist():
+                        aside.write(log.name, None, Problem(row["problem"]), _content(row), row["rows"])
+        if self.plan.overview:
+            self._overview(tally)
+        return log.read_as(tally)
 
-    def _tally(self, tally: Tally, bad: ir.Table) -> None:
-        """Bad rows counted, and what a check wants to know of the good ones."""
-        for row in self.engine.fetch(bad.group_by("problem").agg(rows=bad["rows"].sum())).to_pylist():
-            tally.count(self.log.name, row["problem"], int(row["rows"]))
+    def _overview(self, tally: Tally) -> None:
+        """What a check wants to know of the good rows."""
         good = self.kept.filter(self.kept["problem"] == 0)
         if "day" in good.columns:
-            tally.days.update(self.engine.fetch(good.select("day").distinct())["day"].to_pylist())
+            tally.days = set(self.engine.fetch(good.select("day").distinct())["day"].to_pylist())
         if "reward" in good.columns:
             n = good["rows"] * good["impressions"] if "impressions" in good.columns else good["rows"]
             sums = self.engine.fetch(good.aggregate(reward=(good["reward"] * n).sum(), n=n.sum())).to_pylist()[0]
-            tally.reward[:] = [float(sums["reward"] or 0.0), float(sums["n"] or 0.0)]
+            tally.reward = [float(sums["reward"] or 0.0), float(sums["n"] or 0.0)]
 
     def _count(self, paired: ir.Table, whole: dict[str, Any]) -> Counts:
         fetch, plan, kinds = self.engine.fetch, self.plan, self.log.kinds()
@@ -256,12 +250,12 @@ class RelationalPass:
         return Patterns(queries, coded, numbers(found["impressions"], np.int64))
 
     def _days(self, valued: ir.Table) -> DaySums | None:
-        if WHEN not in valued.columns:
+        if not self.plan.days or "day" not in valued.columns:
             return None
         found = self.engine.fetch(x.per_day(valued, MOST_DAYS + 1))
         if not 0 < len(found) <= MOST_DAYS:
             return None
-        names = {WHEN: np.int64, "impressions": np.int64, "reward": np.float64, "reward2": np.float64}
+        names = {"day": np.int64, "impressions": np.int64, "reward": np.float64, "reward2": np.float64}
         return DaySums.gathered(*(numbers(found[name], kind) for name, kind in names.items()))
 
     def _all_rankings(self) -> bool:
@@ -339,4 +333,4 @@ def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:
 
 
 def _content(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding", WHEN)}
+    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding")}

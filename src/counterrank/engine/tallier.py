@@ -13,7 +13,7 @@ from counterrank.engine.spill import Spill, SpilledRankings
 from counterrank.engine.tables import GroupTable, Vocabulary
 from counterrank.ids import Codes
 from counterrank.log.rows import Rows
-from counterrank.statistics.days import MOST_DAYS, NO_DAY, DaySums
+from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
@@ -53,13 +53,14 @@ class Tallier:
         """Count a batch; it comes back in the order of its queries."""
         plan, groups, coder = self.plan, self.groups, self.coder
         nothing = np.zeros(0)
-        reward = rows.reward - (self.origin or 0.0) if rows.reward is not None else nothing
+        paid = rows.reward if plan.metric == "reward" else None
+        reward = paid - (self.origin or 0.0) if paid is not None else nothing
         propensity = rows.propensity if rows.propensity is not None else nothing
         wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
         covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
-        if plan.metric == "reward" and rows.reward is not None:
-            self._span(rows.reward[(codes >= 0) & covered[codes]])
+        if paid is not None:
+            self._span(paid[(codes >= 0) & covered[codes]])
         days = self._day_codes(rows)
         done = 0
         while True:
@@ -78,10 +79,10 @@ class Tallier:
         return coder.by_query(codes, coded, rows.impressions if counted else None, kept)
 
     def _day_codes(self, rows: Rows) -> Codes:
-        """The code of each row's day, -1 for none; empty where days are not counted."""
+        """The code of each row's day; empty where days are not counted."""
         if rows.day is None or not self.plan.days or self.days.size > MOST_DAYS:
             return np.zeros(0, dtype=np.int64)
-        codes = np.where(rows.day == NO_DAY, -1, self.days.encode(rows.day, pa.array(rows.day)))
+        codes = self.days.encode(rows.day, pa.array(rows.day))
         if self.days.size > len(self.per_day):
             self.per_day = np.pad(self.per_day, ((0, power_of_two(self.days.size) - len(self.per_day)), (0, 0)))
         return codes

@@ -136,10 +136,9 @@ def backtest(
             f"{log.name}: no query has {min_impressions} or more impressions both on a day and on its other days: "
             "give a longer log, or a smaller min_impressions"
         )
-    if log.rejected:
-        notes.append(f"{log.rejected} bad rows were set aside in {log.bad_rows}")
-    said = [*log.notes, *notes]
-    result = summarise(kept, errors, [p.name for p in asked], curve, alone, confidence, replicates, seed, said)
+    said = [*run.reading.notes, *notes]
+    names_of = [p.name for p in asked]
+    result = summarise(kept, errors, names_of, curve, alone, confidence, replicates, seed, said, run.reading)
     if calibrated is None:
         return result
     name, clip = calibrated

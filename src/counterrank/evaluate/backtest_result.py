@@ -26,6 +26,7 @@ from counterrank.evaluate.backtest_rows import (
 from counterrank.evaluate.calibration import Calibration
 from counterrank.evaluate.result import number
 from counterrank.evaluate.tabular import Tabular
+from counterrank.log import Reading
 from counterrank.screen import json_text
 
 
@@ -47,6 +48,7 @@ class Backtest(Tabular):
     confidence: float
     resampled: str
     notes: list[str]
+    reading: Reading
     columns: list[Column] = field(repr=False)
     draws: NDArray[np.float64] | None = field(repr=False)  # (replicates, problems, columns)
     calibration: Calibration | None = None  # of one estimator, where it was asked for
@@ -91,6 +93,7 @@ class Backtest(Tabular):
     def to_dict(self) -> dict[str, Any]:
         plain = ("impressions", "queries", "days", "query_days", "skipped", "positions", "confidence", "resampled")
         return {
+            **self.reading.to_dict(),
             **{name: getattr(self, name) for name in plain},
             "problems": self.problems,
             "noise_floor": self.noise_floor,
@@ -124,7 +127,7 @@ class Backtest(Tabular):
         if worst.undefined:
             most = f"undefined on up to {worst.undefined:,} query-days ({worst.estimator})"
             said.append(f"{most}: the mean of the other days stood in")
-        return said + self.notes
+        return [*said, *self.notes, self.reading.line()]
 
     def _only(self, problem: str | None) -> str:
         if problem is None and len(self.problems) > 1:
@@ -140,7 +143,7 @@ class Backtest(Tabular):
 
 def summarise(
     days: Days, errors: Errors, problems: list[str], curve: Vector, alone: bool, confidence: float, count: int,
-    seed: int, notes: list[str],
+    seed: int, notes: list[str], reading: Reading,
 ) -> Backtest:  # fmt: skip
     """The errors as a result: intervals by resampling, and a recommendation for each problem."""
     draws = errors.replicates(seed, count) if np.count_nonzero(errors.tested) > 1 else None
@@ -172,6 +175,7 @@ def summarise(
         confidence=confidence,
         resampled="days" if alone else "queries",
         notes=notes,
+        reading=reading,
         columns=errors.columns,
         draws=draws,
     )

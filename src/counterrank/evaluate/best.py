@@ -6,12 +6,13 @@ from counterrank.engine import Engine
 from counterrank.errors import InputError
 from counterrank.evaluate.backtest import backtest
 from counterrank.evaluate.question import Question
+from counterrank.log import Reading
 
 CLIPPED = 0.01  # share of clipped weights from which the choice of the clip is doubted
 
 
-def recommended(question: Question, engine: str | Engine) -> tuple[str, float | None, str]:
-    """The estimator, its clip (None: none) and what to say of the choice."""
+def recommended(question: Question, engine: str | Engine) -> tuple[str, float | None, str, Reading]:
+    """The estimator, its clip (None: none) and what to say of the choice; and what was read."""
     if question.metric != "clicks":
         raise InputError("--estimator best tests estimators of clicks: add --metric clicks, or name estimators")
     result = backtest(
@@ -19,7 +20,7 @@ def recommended(question: Question, engine: str | Engine) -> tuple[str, float | 
     )
     name, clip = result.best()
     limit = "no clip" if clip is None else f"clip {clip:g}"
-    return name, clip, f"{name} with {limit} had the lowest error in a backtest over the log's days"
+    return name, clip, f"{name} with {limit} had the lowest error in a backtest over the log's days", result.reading
 
 
 def doubt(clipped: float) -> list[str]:

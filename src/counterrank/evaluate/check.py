@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.engine import Engine, Plan, open_engine
-from counterrank.errors import InputError
+from counterrank.engine import Engine, Metric, Plan, open_engine
 from counterrank.evaluate.check_page import page_level
 from counterrank.evaluate.options import check_top, position_weights
-from counterrank.log import Log, read_log
-from counterrank.log.problems import Tally
+from counterrank.log import Log, Reading, read_log
 from counterrank.screen import json_text, visible
 from counterrank.statistics.counts import Counts
 
@@ -31,6 +29,7 @@ class Check:
     problems: list[dict[str, Any]]
     answers: list[str]
     notes: list[str]
+    reading: Reading
 
     @property
     def clean(self) -> bool:
@@ -38,6 +37,7 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            **self.reading.to_dict(),
             **self.facts,
             "by_position": self.positions,
             "page_level": self.pages,
@@ -54,7 +54,7 @@ class Check:
 
     def __repr__(self) -> str:
         wrong = [f"{p['count']:,} × {p['problem']} ({p['where']})" for p in self.problems]
-        return "\n".join(map(visible, [*self.lines(), *wrong, *self.answers, *self.notes]))
+        return "\n".join(map(visible, [*self.lines(), *wrong, *self.answers, *self.notes, self.reading.line()]))
 
     def _repr_html_(self) -> str:
         return "<br>".join(html.escape(line) for line in repr(self).splitlines())
@@ -68,19 +68,10 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") 
     """
     log = read_log(log)
     check_top(top)
-    tally = Tally()
-    tolerant: Log = replace(log, tally=tally)
-    metric = "clicks" if "clicks" in log.columns else "reward"
-    plan = Plan(
-        metric="clicks" if metric == "clicks" else "reward", weights=position_weights("clicks"), top=top, rankings="all"
-    )
-    extra = [c for c in ("reward", "propensity", "day") if c in log.columns]
-    try:
-        counts = open_engine(engine).count(replace(tolerant, also=tuple(extra)), plan).counts
-    except InputError as error:
-        if not tally.total:
-            raise
-        raise InputError(f"{error}; the first: {tally.rows()[0]['problem']} ({tally.rows()[0]['where']})") from None
+    metric: Metric = "clicks" if "clicks" in log.columns else "reward"
+    plan = Plan(metric=metric, weights=position_weights("clicks"), top=top, rankings="all", overview=True)
+    run = open_engine(engine).count(replace(log, tolerant=True), plan)
+    counts, reading = run.counts, run.reading
     rankings, repeated = _rankings(counts)
     facts: dict[str, Any] = {
         "impressions": counts.total,
@@ -89,17 +80,18 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") 
         "positions": counts.pairs.positions,
         "clicks": int(counts.clicked.sum()) if metric == "clicks" else None,
         "mean_clicks": float(counts.clicked.sum() / counts.total) if metric == "clicks" else None,
-        "mean_reward": tally.mean_reward() if "reward" in log.columns else None,
-        "days": len(tally.days) if "day" in log.columns else None,
+        "mean_reward": reading.mean_reward if "reward" in log.columns else None,
+        "days": reading.days,
         "has_propensity": "propensity" in log.columns,
         "rankings": int(rankings.sum()),
         "rankings_per_query": float(np.average(rankings, weights=counts.impressions)),
-        "bad_rows": tally.total,
+        "bad_rows": reading.rejected,
         **_overlap(counts, rankings, repeated),
     }
     pages, said = page_level(counts, rankings)
     answers = _answers(facts, log, said)
-    return Check(facts, _by_position(counts, metric), pages, tally.rows(), answers, list(log.notes))
+    problems = [wrong.to_dict() for wrong in reading.wrong]
+    return Check(facts, _by_position(counts, metric), pages, problems, answers, list(reading.notes), reading)
 
 
 def _rankings(counts: Counts) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from counterrank.click.counts import ClickCounts
 from counterrank.engine import Engine, Plan, open_engine
 from counterrank.errors import InputError
-from counterrank.log import read_log
+from counterrank.log import Log, Reading, read_log
 
 
 def count_clicks(
@@ -31,7 +31,19 @@ def count_clicks(
     >>> counts.looks.to_first.tolist(), counts.looks.first.tolist()
     ([2, 1], [1, 1])
     """
-    source = read_log(log)
+    return read_clicks(read_log(log), engine=engine, top=top, queries=queries, patterns=patterns, rankings=rankings)[0]
+
+
+def read_clicks(
+    source: Log,
+    *,
+    engine: str | Engine,
+    top: int | None,
+    queries: pa.Array | None = None,
+    patterns: bool = False,
+    rankings: bool = False,
+) -> tuple[ClickCounts, Reading]:
+    """The same, and what was read."""
     if "clicks" not in source.columns:
         raise InputError(f"{source.name}: column 'clicks' is missing: click models need clicks on items")
     plan = Plan(
@@ -44,8 +56,10 @@ def count_clicks(
         patterns=patterns,
         judged="there are",
     )
-    counts = open_engine(engine).count(source, plan).counts
+    run = open_engine(engine).count(source, plan)
+    counts = run.counts
     assert counts.looks is not None  # noqa: S101 - asked for
-    return ClickCounts(
+    found = ClickCounts(
         counts.pairs, counts.impressions, counts.shown, counts.clicked, counts.looks, counts.patterns, counts.rankings
     )
+    return found, run.reading

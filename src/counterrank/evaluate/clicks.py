@@ -92,7 +92,12 @@ def judge(
         best_log_likelihood=best["log_likelihood"],
         models=rows,
         curve=curve,
-        notes=[*_unseen(halves, priors[best["perplexity"]], isinstance(prior, str)), *notes],
+        notes=[
+            *_unseen(halves, priors[best["perplexity"]], isinstance(prior, str)),
+            *notes,
+            *halves.reading.notes,
+        ],
+        reading=halves.reading,
         attractions=lambda: _attractions(whole, list(names), prior, scope, iterations),
     )
 

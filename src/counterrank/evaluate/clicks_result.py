@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from counterrank.errors import unknown
 from counterrank.evaluate.tabular import Tabular
+from counterrank.log import Reading
 from counterrank.screen import json_text
 
 WIDTH = 16  # signs of the longest bar
@@ -64,6 +65,7 @@ class ClickComparison(Tabular):
     models: list[ModelRow]
     curve: list[Curve]
     notes: list[str]
+    reading: Reading
     attractions: Callable[[], pa.Table] = field(repr=False)
 
     def row(self, model: str) -> ModelRow:
@@ -76,6 +78,7 @@ class ClickComparison(Tabular):
     def to_dict(self) -> dict[str, Any]:
         plain = ("impressions", "test_impressions", "queries", "pairs", "positions", "judged_on", "prior", "scope")
         return {
+            **self.reading.to_dict(),
             **{name: getattr(self, name) for name in plain},
             "best": self.best,
             "best_log_likelihood": self.best_log_likelihood,
@@ -132,7 +135,7 @@ class ClickComparison(Tabular):
         if close:
             said.append(f"within two standard errors of {self.best} in perplexity: {', '.join(close)}")
         said += [f"{row.model}: {note}" for row in self.models for note in row.notes]
-        return said + self.notes
+        return [*said, *self.notes, self.reading.line()]
 
 
 def _behind(difference: float, error: float) -> str:

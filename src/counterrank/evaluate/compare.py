@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from counterrank.evaluate.compare_verdict import of_bound
 from counterrank.evaluate.comparison import VERDICTS, Bound, Comparison, QueryVerdicts
 from counterrank.evaluate.options import check_confidence, check_range, number_of, position_weights
 from counterrank.evaluate.pages.asked import Asked, called
-from counterrank.evaluate.paired import How, check_paired, compare_paired, said_of
+from counterrank.evaluate.paired import How, check_paired, compare_paired
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
 from counterrank.interval import INTERVALS
-from counterrank.log import Log, read_log
+from counterrank.log import Log, Reading, read_log
 
 GENSPEC = "genspec"
 ASSUMED = "it is assumed that a click is the examination of the position times the attraction of the item"
@@ -78,11 +79,12 @@ def compare(
         how = How(interval, confidence, clip == AUTO, limits, features, model)
         return compare_paired(question, estimator, how, engine, call)
     run = open_engine(engine).count(log, question.plan(rankings=False))
-    notes = said_of(log)
+    question = replace(question, log=log.again(run.reading))
+    notes = list(run.reading.notes)
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
     sides = question.evidences(run, marginals=True)
-    return _relative(sides, Asked.of(question, engine, call, sides[0].counts), confidence, notes)
+    return _relative(sides, Asked.of(question, engine, call, sides[0].counts), confidence, notes, run.reading)
 
 
 def _metric(log: Log, estimator: str | None, metric: str | None) -> str:
@@ -111,7 +113,9 @@ def _check_bound(**given: Any) -> None:
             raise InputError(f"--{name.replace('_', '-')} is for --estimator: {why[name]}")
 
 
-def _relative(sides: Sequence[Evidence], asked: Asked, confidence: float, notes: list[str]) -> Comparison:
+def _relative(
+    sides: Sequence[Evidence], asked: Asked, confidence: float, notes: list[str], reading: Reading
+) -> Comparison:
     question, (target, baseline) = asked.question, sides
     counts = target.counts
     clicks = Clicks.of(target, float(position_weights(question.weights)(target.positions).max()))
@@ -146,6 +150,7 @@ def _relative(sides: Sequence[Evidence], asked: Asked, confidence: float, notes:
         stderr=None,
         by_query=QueryVerdicts.of(each.verdict(confidence), corrected, confidence),
         per_query=_per_query(target, each, corrected, confidence),
+        reading=reading,
         warnings=_warnings(clicks, difference, unsupported, confidence),
         notes=[*notes, *target.fitted, ASSUMED],
         diagnosis=of_bound(

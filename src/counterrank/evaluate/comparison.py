@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterrank.evaluate.diagnosis import Diagnosis
 from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
+from counterrank.log import Reading
 from counterrank.log.foreign import counted
 from counterrank.screen import json_text
 
@@ -87,6 +88,7 @@ class Comparison(Tabular):
     stderr: float | None
     by_query: QueryVerdicts | None
     per_query: pa.Table = field(repr=False)
+    reading: Reading
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     clip: float | None = None  # the largest weight, where an estimator has one
@@ -95,7 +97,8 @@ class Comparison(Tabular):
     asked: Asked | None = field(default=None, repr=False, compare=False)  # for a page or a picture
 
     def to_dict(self) -> dict[str, Any]:
-        shown = {name: value for name, value in vars(self).items() if name not in ("per_query", "diagnosis", "asked")}
+        hidden = ("per_query", "reading", "diagnosis", "asked")
+        shown = self.reading.to_dict() | {name: value for name, value in vars(self).items() if name not in hidden}
         shown["trust"] = self.diagnosis.to_dict() if self.diagnosis is not None else None
         shown["separate"] = {name: asdict(bound) for name, bound in self.separate.items()}
         shown["by_query"] = asdict(self.by_query) if self.by_query is not None else None
@@ -161,6 +164,7 @@ class Comparison(Tabular):
     def remarks(self) -> list[str]:
         return [
             self.answer(), *(self.diagnosis.told() if self.diagnosis is not None else []), *self.warnings, *self.notes,
+            self.reading.line(),
         ]  # fmt: skip
 
 

@@ -86,8 +86,9 @@ def evaluate(
     if best:
         if clip is not None:
             raise InputError("--estimator best chooses the clip itself: leave --clip out, or name estimators")
-        estimators, chosen_clip, choice = recommended(question, engine)
-        question, said = replace(question, clip=check_clip(chosen_clip)), [choice]
+        estimators, chosen_clip, choice, reading = recommended(question, engine)
+        question = replace(question, clip=check_clip(chosen_clip), log=question.log.again(reading))
+        said = [choice]
     names, notes = choose_estimators(estimators, question.metric, features is not None)
     regression, unused = check_model(names, features is not None, model)
     known = read_features(features) if features is not None and not unused else None
@@ -99,7 +100,8 @@ def evaluate(
     if pairs and estimators is None and question.metric == "clicks" and known is None:
         pages = "fit"  # other estimators judge clicks as well
     plan = question.plan(any(e.needs_rankings for e in chosen), pages)
-    run = open_engine(engine).count(log, plan)
+    run = open_engine(engine).count(question.log, plan)
+    question = replace(question, log=question.log.again(run.reading))
     evidence = question.evidence(run, every or any(e.needs_clicks for e in chosen))
     if known is not None:
         table, featureless = known.on(evidence.counts.pairs)
@@ -119,8 +121,6 @@ def evaluate(
     counts = evidence.counts
     if best:
         said += doubt(estimates[names[0]].clipped)
-    if log.rejected:
-        notes.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
     rows = [
         _with_clip(
             row_of(name, e, counts, interval, confidence, *add_deviation(e, name, sides[name], limits, confidence)),
@@ -137,8 +137,9 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=rows,
-        notes=[*said, *clip_words(choices), *log.notes, *notes, *question.notes],
+        notes=[*said, *clip_words(choices), *run.reading.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
+        reading=run.reading,
         examination=evidence.examination.tolist() if "pbm" in names else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, engine, call, counts),

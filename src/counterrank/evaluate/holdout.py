@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ from numba import njit
 from counterrank.click.counts import ClickCounts
 from counterrank.engine import Engine
 from counterrank.errors import InputError
-from counterrank.evaluate.click_counts import count_clicks
+from counterrank.evaluate.click_counts import read_clicks
 from counterrank.ids import Codes, Ids
-from counterrank.log import Log
+from counterrank.log import Log, Reading
 from counterrank.log.foreign import counted
 from counterrank.log.keys import text_keys
 from counterrank.log.log import split_day
@@ -31,6 +31,7 @@ class Halves:
     train: ClickCounts
     test: Patterns
     told: str  # how they were parted
+    reading: Reading  # of one log, or of both
     one_log: bool = True  # both are parts of one log
 
     @property
@@ -47,18 +48,20 @@ class Halves:
 def part(log: Log, test: Log | None, share: float, by: str, top: int | None, engine: Engine) -> Halves:
     """Two logs, or one log parted by impression or by day."""
     if test is not None:
-        one, other = (count_clicks(each, engine=engine, top=top, patterns=True) for each in (log, test))
-        return _of_logs(one, other, test.name)
+        one, reading = read_clicks(log, engine=engine, top=top, patterns=True)
+        shared = log.bad_rows is not None and log.bad_rows == test.bad_rows
+        other, also = read_clicks(replace(test, joins=shared), engine=engine, top=top, patterns=True)
+        return _of_logs(one, other, test.name, reading + also)
     if not 0 < share < 1:
         raise InputError(f"--holdout is {share:g}: give the share to judge by, between 0 and 1, such as 0.2")
     if by == "day":
         return _by_day(log, share, top, engine)
     if by != "impression":
         raise InputError(f"--split is {by!r}: give impression or day")
-    counts = count_clicks(log, engine=engine, top=top, patterns=True)
+    counts, reading = read_clicks(log, engine=engine, top=top, patterns=True)
     assert counts.patterns is not None  # noqa: S101 - asked for
     out = held_out(counts.pairs, counts.patterns, share)
-    return _halves(counts.pairs, counts.patterns, out, f"{share:.0%} of the impressions, drawn by hash")
+    return _halves(counts.pairs, counts.patterns, out, f"{share:.0%} of the impressions, drawn by hash", reading)
 
 
 def held_out(pairs: Pairs, patterns: Patterns, share: float) -> Codes:
@@ -92,19 +95,19 @@ def _draw(queries: Any, items: Any, coded: Any, impressions: Any, threshold: Any
                     out[g] += 1
 
 
-def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str) -> Halves:
+def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str, reading: Reading) -> Halves:
     train, test = patterns.taken(patterns.impressions - out), patterns.taken(out)
     if not (train.total and test.total):
         raise InputError(
             f"of {counted(patterns.total, 'impression')}, {test.total:,} were held out ({told}): give a longer log, "
             "another share, or a log of its own with --test"
         )
-    return Halves(ClickCounts.of(pairs, train), test, told)
+    return Halves(ClickCounts.of(pairs, train), test, told, reading)
 
 
 def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     """The last days, as many as hold the share."""
-    counts = count_clicks(log.daily(), engine=engine, top=top, patterns=True)
+    counts, reading = read_clicks(log.daily(), engine=engine, top=top, patterns=True)
     assert counts.patterns is not None  # noqa: S101 - asked for
     names, days = split_day(counts.pairs.query_ids.texts)
     found, n = np.unique(days, return_inverse=True)
@@ -123,11 +126,11 @@ def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     patterns = counts.patterns.moved(pairs.find(queries[old.queries], old.items), queries, old.positions)
     out = np.where(late, patterns.impressions, 0)
     told = f"the last {last} of {len(found)} days" if last > 1 else f"the last of {len(found)} days"
-    return _halves(pairs, patterns, out, told)
+    return _halves(pairs, patterns, out, told, reading)
 
 
-def _of_logs(one: ClickCounts, other: ClickCounts, name: str) -> Halves:
+def _of_logs(one: ClickCounts, other: ClickCounts, name: str, reading: Reading) -> Halves:
     pairs, rows, queries = united(one.pairs, other.pairs)
     assert one.patterns is not None and other.patterns is not None  # noqa: S101, PT018 - asked for
     moved = [each.moved(rows[i], queries[i], pairs.positions) for i, each in enumerate((one.patterns, other.patterns))]
-    return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name, one_log=False)
+    return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name, reading, one_log=False)

@@ -25,7 +25,6 @@ from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import PageRow, Row
 from counterrank.evaluate.words import warn
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
-from counterrank.log import Log
 from counterrank.log.features import read_features
 
 SIDES = ("target", "baseline")
@@ -58,6 +57,7 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
     every = estimator.needs_pairs or estimator.needs_features
     plan = question.plan(estimator.needs_rankings, "all" if every else "none")
     run = open_engine(engine).count(question.log, plan)
+    question = replace(question, log=question.log.again(run.reading))
     check_inside(how.limits, run.counts.extremes)
     target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, estimator.needs_clicks or every))
     if estimator.needs_features:
@@ -104,9 +104,10 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
         clip=choice.clip if math.isfinite(choice.clip) else None,
         by_query=by_query,
         per_query=table,
+        reading=run.reading,
         warnings=[*_together(said), *why, *_chosen(choice, how.auto)],
         notes=[
-            *said_of(question.log),
+            *run.reading.notes,
             *notes,
             *question.notes,
             f"{name} assumes: {estimator.assumption}",
@@ -178,12 +179,6 @@ def _interval(
 
 def _chosen(choice: Choice, auto: bool) -> list[str]:
     return [f"the data chose the clip {choice.words()}", *warning(choice)] if auto else []
-
-
-def said_of(log: Log) -> list[str]:
-    """What reading the log has to say."""
-    set_aside = [f"{log.rejected:,} bad rows were set aside in {log.bad_rows}"] if log.rejected else []
-    return [*log.notes, *set_aside]
 
 
 def _difference(gap: Estimate, rows: list[Row], n: int) -> tuple[float | None, float | None]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from counterrank.errors import InputError, unknown
 from counterrank.evaluate.diagnosis import Diagnosis, Tail
 from counterrank.evaluate.tabular import Tabular
+from counterrank.log import Reading
 from counterrank.log.foreign import counted
 from counterrank.screen import json_text
 
@@ -66,6 +67,7 @@ class Evaluation(Tabular):
     rows: list[Row]
     notes: list[str]
     per_query: pa.Table
+    reading: Reading
     examination: list[float] | None = None
     model: dict[str, Any] | None = None
     diagnosis: Diagnosis | None = None
@@ -85,6 +87,7 @@ class Evaluation(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            **self.reading.to_dict(),
             "impressions": self.impressions,
             "queries": self.queries,
             "positions": self.positions,
@@ -157,7 +160,7 @@ class Evaluation(Tabular):
         for row in self.rows:
             for text in row.warnings:
                 by_text.setdefault(text, []).append(row.estimator)
-        return [f"{', '.join(names)}: {text}" for text, names in by_text.items()] + self.notes
+        return [f"{', '.join(names)}: {text}" for text, names in by_text.items()] + [*self.notes, self.reading.line()]
 
 
 def number(value: float | None, digits: int = 4) -> str:

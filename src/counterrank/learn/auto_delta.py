@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from counterrank.click import ClickCounts, Scope
 from counterrank.engine import Engine
 from counterrank.errors import InputError
-from counterrank.evaluate.click_counts import count_clicks
+from counterrank.evaluate.click_counts import read_clicks
 from counterrank.ids import Codes, Ids
 from counterrank.learn.lower import Asked
 from counterrank.learn.stock import Stock
@@ -68,12 +68,12 @@ class Parts:
 def split_log(log: Log, engine: str | Engine, top: int | None) -> Parts:
     """By days where the log has several, else by chance: five folds at most."""
     if "day" in log.columns:
-        counts = count_clicks(log.daily(), engine=engine, top=top, patterns=True)
+        counts, _ = read_clicks(log.daily(), engine=engine, top=top, patterns=True)
         parts = _by_days(counts)
         if len(parts.folds) > 1:
             return parts
         return split_counts(parts.pairs, parts.patterns)
-    counts = count_clicks(log, engine=engine, top=top, patterns=True)
+    counts, _ = read_clicks(log, engine=engine, top=top, patterns=True)
     assert counts.patterns is not None  # noqa: S101 - asked for
     return split_counts(counts.pairs, counts.patterns)
 

@@ -126,7 +126,10 @@ def pi_opt_from_log(
         items=items,
         values=values,
         reasons=reasons.tolist(),
-        notes=remarks(log, question, evidence, examples, learnt, judged, phi, ranked, int((seen < 0).sum()), known),
+        reading=run.reading,
+        notes=remarks(
+            run.reading, question, evidence, examples, learnt, judged, phi, ranked, int((seen < 0).sum()), known
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from counterrank.click import Scope
 from counterrank.engine import Engine
 from counterrank.errors import InputError, unknown
-from counterrank.evaluate.click_counts import count_clicks
+from counterrank.evaluate.click_counts import read_clicks
 from counterrank.evaluate.options import check_top
 from counterrank.learn.auto_delta import Curve, choose_delta, split_log
 from counterrank.learn.lower import GUARANTEES, Asked, error_bound
@@ -58,11 +58,12 @@ def pessimistic_from_log(
     given = (default if prior is None else prior) if default is not None else None  # ignored where there is no use
     asked = Asked(bound, read_prior(given) if isinstance(given, str) else given, prior_scope, guarantee)
 
-    counts = count_clicks(log, engine=engine, top=top, patterns=click_model == "dcm-ml", rankings=True)
+    counts, reading = read_clicks(log, engine=engine, top=top, patterns=click_model == "dcm-ml", rankings=True)
     positions = counts.pairs.positions
     curve: Curve | None = None
     if level is None:
-        curve = choose_delta(split_log(log, engine, top), click_model, asked, k, candidates, position_scope)
+        parts = split_log(log.again(reading), engine, top)
+        curve = choose_delta(parts, click_model, asked, k, candidates, position_scope)
         level = curve.best
     logged_stock = Stock.of(counts, click_model, position_scope)
     stock = logged_stock if candidates is None else logged_stock.narrowed(candidates)
@@ -101,8 +102,9 @@ def pessimistic_from_log(
         notes=[
             *_strange(strange),
             *_below(k, stock),
-            *remarks(log, counts, stock, click_model, fitted, curve, kept, lengths, value, before),
+            *remarks(reading, counts, stock, click_model, fitted, curve, kept, lengths, value, before),
         ],
+        reading=reading,
         click_model=click_model,
         bound=bound,
         delta=level,

@@ -10,7 +10,7 @@ from counterrank.ids import Codes
 from counterrank.learn.auto_delta import Curve
 from counterrank.learn.stock import Stock
 from counterrank.learn.worth import CLICK_WORTHS, Table, Vector, wide
-from counterrank.log import Log
+from counterrank.log import Reading
 from counterrank.log.foreign import counted
 from counterrank.posterior import Prior
 from counterrank.posterior.priors import HIGH, LOW
@@ -33,8 +33,8 @@ def reasons_of(counts: ClickCounts, examined: Codes, lengths: Codes, least: int)
 
 
 def remarks(
-    log: Log, counts: ClickCounts, stock: Stock, model: str, prior: Prior | None, curve: Curve | None, kept: Codes,
-    lengths: Codes, value: float, logged: float,
+    reading: Reading, counts: ClickCounts, stock: Stock, model: str, prior: Prior | None, curve: Curve | None,
+    kept: Codes, lengths: Codes, value: float, logged: float,
 ) -> list[str]:  # fmt: skip
     """Everything below the table, the most important first."""
     worth = CLICK_WORTHS[model]
@@ -59,9 +59,7 @@ def remarks(
     said.append(f"assumed: {assumption[0].lower()}{assumption[1:]}")
     if worth.caution:
         said.append(worth.caution)
-    if log.rejected:
-        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
-    return [*said, *stock.notes, *log.notes]
+    return [*said, *stock.notes, *reading.notes]
 
 
 def _keep(number: int) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
 from counterrank.ids import Codes, Ids
+from counterrank.log import Reading
 from counterrank.log.foreign import counted
 from counterrank.policy import Table
 from counterrank.screen import json_text, visible
@@ -41,6 +42,7 @@ class Optimization(Tabular):
     items: Codes  # item codes, ranking after ranking
     values: NDArray[np.float64]  # (R,) NaN where undefined
     reasons: list[str]
+    reading: Reading
     notes: list[str] = field(default_factory=list)
     probability: NDArray[np.float64] | None = None  # (R,)
 
@@ -90,7 +92,7 @@ class Optimization(Tabular):
             "by": self.by, "metric": self.metric, "impressions": self.impressions, "covered": self.covered,
             "positions": self.positions, "delta": None, "prior": None,
         }  # fmt: skip
-        return common | self.details() | {"rankings": rows, "notes": self.notes}
+        return self.reading.to_dict() | common | self.details() | {"rankings": rows, "notes": self.notes}
 
     def to_json(self) -> str:
         return json_text(self.to_dict())
@@ -115,7 +117,7 @@ class Optimization(Tabular):
     def remarks(self) -> list[str]:
         left = len(self.values) - SHOWN
         what = ("more query", "more queries") if self.probability is None else ("more ranking", "more rankings")
-        return ([f"and {counted(left, *what)}"] if left > 0 else []) + self.notes
+        return ([f"and {counted(left, *what)}"] if left > 0 else []) + [*self.notes, self.reading.line()]
 
     def _rows(self, size: int) -> list[tuple[Any, list[Any], float | None, str]]:
         queries = self.query_ids.native(self.queries[:size])

@@ -19,7 +19,7 @@ from counterrank.ids import Codes
 from counterrank.learn.candidates import plain_items
 from counterrank.learn.programs import PROGRAMS, Solution, Task
 from counterrank.learn.result import Optimization, flat
-from counterrank.log import Log
+from counterrank.log import Log, Reading
 from counterrank.log.foreign import counted
 from counterrank.statistics.pairs import sum_by
 
@@ -101,7 +101,7 @@ def solve_from_log(
     value = float(found.value @ counts.impressions / counts.total)
     offsets, items = flat(found.rows, counts.pairs.items)
     drawn = by.startswith("lp-")
-    said = _remarks(by, log, question, evidence, found, clip, drawn)
+    said = _remarks(by, run.reading, question, evidence, found, clip, drawn)
     return Solved(
         by=by,
         metric=question.metric,
@@ -116,6 +116,7 @@ def solve_from_log(
         values=found.value[found.queries],
         reasons=[f"best by {ESTIMATOR[by]}"] * len(found.queries),
         notes=[*said, *found.notes],
+        reading=run.reading,
         probability=found.probability if drawn else None,
         estimator=ESTIMATOR[by],
         value=value,
@@ -145,7 +146,7 @@ def _allowed(question: Question, evidence: Evidence) -> tuple[NDArray[np.bool_],
 
 
 def _remarks(
-    by: str, log: Log, question: Question, evidence: Evidence, found: Solution, clip: Any, drawn: bool
+    by: str, reading: Reading, question: Question, evidence: Evidence, found: Solution, clip: Any, drawn: bool
 ) -> list[str]:
     counts = evidence.counts
     never = np.append(counts.shown.sum(axis=1) == 0, False)
@@ -169,6 +170,4 @@ def _remarks(
             "them, they fill positions and count as 0"
         )
     said.append(f"assumed: {ESTIMATORS[ESTIMATOR[by]].assumption}")
-    if log.rejected:
-        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
-    return [*said, *evidence.fitted, *log.notes, *question.notes]
+    return [*said, *evidence.fitted, *reading.notes, *question.notes]

@@ -12,13 +12,13 @@ from counterrank.learn.candidates import Ranked
 from counterrank.learn.examples import Examples
 from counterrank.learn.pi_opt import PiOpt
 from counterrank.learn.value import HeldOut
-from counterrank.log import Log
+from counterrank.log import Reading
 from counterrank.log.features import Features
 from counterrank.log.foreign import counted
 
 
 def remarks(
-    log: Log, question: Question, evidence: Evidence, examples: Examples, learnt: PiOpt, judged: HeldOut | None,
+    reading: Reading, question: Question, evidence: Evidence, examples: Examples, learnt: PiOpt, judged: HeldOut | None,
     phi: Phi, ranked: Ranked, unseen: int, known: Features,
 ) -> list[str]:  # fmt: skip
     """Everything below the table, the most important first."""
@@ -36,10 +36,8 @@ def remarks(
         "the values are the model's own, on the log it learnt from: judge the policy with counterrank evaluate on "
         "another part of the log"
     )
-    if log.rejected:
-        said.append(f"{log.rejected:,} bad rows were set aside in {log.bad_rows}")
     return [text for text in said if text] + [
-        *learnt.notes, *phi.notes, *ranked.notes, *known.notes, *log.notes, *question.notes
+        *learnt.notes, *phi.notes, *ranked.notes, *known.notes, *reading.notes, *question.notes
     ]  # fmt: skip
 
 

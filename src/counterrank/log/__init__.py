@@ -2,5 +2,6 @@
 
 from counterrank.log.log import Log
 from counterrank.log.read import read_log
+from counterrank.log.reading import Reading
 
-__all__ = ["Log", "read_log"]
+__all__ = ["Log", "Reading", "read_log"]

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.log.keys import text_keys
-from counterrank.log.originals import Originals, as_json, shown
 from counterrank.log.parts import Part
-from counterrank.log.prefetch import prefetched
-from counterrank.log.problems import MESSAGES, Problem, Tally
-from counterrank.log.rows import Kinds, Rows, read_rows
-from counterrank.log.schema import source
+from counterrank.log.reader import SEPARATOR, RowReader
+from counterrank.log.reading import Reading, Tally
+from counterrank.log.rows import Kinds
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Log:
     """Impressions in list form, read as often as they are asked for, never all in memory.
 
-    `found[i]` says where part i has each of our columns. Rows that are not as they must be stop the reading with
-    their file and number, or go to `bad_rows`, a JSON Lines file, and are counted.
+    `found[i]` says where part i has each of our columns. A row is good or bad by all of them, whichever a command
+    needs, so that every pass uses the same rows. Bad ones stop the reading with their file and number, or go to
+    `bad_rows`, a JSON Lines file, and are counted. What a pass read is in its `Reading`.
     """
 
     name: str
     parts: Sequence[Part]
     found: Sequence[dict[str, str]]
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     bad_rows: Path | None = None
     table: Any = None  # an Ibis expression, where the log lives in a database of its own
-    rejected: int = 0
     by_day: bool = False
-    tally: Tally | None = None  # count bad rows and go on, for a check
-    also: tuple[str, ...] = ()  # columns to read and check though nothing asks for them
+    tolerant: bool = False  # bad rows are counted and left out, though there is no file for them
+    joins: bool = False  # bad rows are added to those of another log in `bad_rows`
+    known: Reading | None = None  # what an earlier pass read: this one must read the same
 
     def daily(self) -> Log:
         """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
@@ -64,90 +61,45 @@ class Log:
         integer = all(queries) and not self.by_day
         return Kinds(binary and integer, binary and all(items), integer, all(items))
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Rows]:
-        """Checked rows with these columns (`query` and `items` come always)."""
-        kinds = self.kinds()
-        wanted = [
-            c for c in ("query", "items", *columns, *self.also) if source(c) in self.columns or c in ("query", "items")
-        ]
-        wanted += ["day"] if self.by_day else []
-        self.rejected = 0
-        reject = _opened(self.bad_rows) if self.bad_rows else None
-        seen = 0
-        try:
-            for part, found in zip(self.parts, self.found, strict=True):
-                before = 0
-                originals = Originals(part)
-                batches = part.batches({c: found[source(c)] for c in dict.fromkeys(wanted)})
-                decoded = ((b, *read_rows(b, kinds, part.name)) for b in batches if len(b))
-                for batch, rows, problem in prefetched(decoded):
-                    if problem.any():
-                        rows = self._set_aside(batch, problem, kinds, originals, before, reject)
-                    if self.tally is not None:
-                        _look(rows, self.tally)
-                    before += len(batch)
-                    seen += len(rows)
-                    if len(rows):
-                        yield _daily(rows) if self.by_day else rows
-        finally:
-            if reject:
-                reject.close()
-        if seen == 0:
-            why = f"all its {self.rejected} rows were set aside as bad" if self.rejected else "it has no rows"
-            raise InputError(f"{self.name}: the log is empty: {why}. Give one with at least one good row")
+    def rows(self, columns: Sequence[str], overview: bool = False) -> RowReader:
+        """A pass over the checked rows with these columns (`query` and `items` come always)."""
+        return RowReader(self, columns, overview)
 
-    def _set_aside(
-        self,
-        batch: pa.RecordBatch,
-        problem: Any,
-        kinds: Kinds,
-        originals: Originals,
-        before: int,
-        reject: TextIO | None,
-    ) -> Rows:
-        """The good rows of a batch; its bad ones are counted, written down, or the end of the run."""
-        for i in np.flatnonzero(problem):
-            file, number = originals.place(batch, int(i), before)
-            if self.tally is not None:
-                self.tally.add(file, problem[i], number)
-            elif reject is None:
-                raise InputError(
-                    f"{file}: row {number}: {MESSAGES[Problem(problem[i])]} "
-                    f"({shown(originals.content(batch, int(i), number))}). "
-                    "Mend it, or set bad rows aside with --bad-rows FILE.jsonl"
-                )
-            if reject is not None:
-                content = originals.content(batch, int(i), number)
-                record = {"file": file, "row": number, "problem": MESSAGES[Problem(problem[i])], "content": content}
-                reject.write(as_json(record) + "\n")
-        self.rejected += int(np.count_nonzero(problem))
-        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, originals.part.name)
-        return rows
+    def again(self, reading: Reading) -> Log:
+        """The same log for a further pass of the same command: bad rows are left out again, but not written again."""
+        return replace(self, known=reading)
 
+    @property
+    def stops(self) -> bool:
+        """Whether a bad row is an error."""
+        return self.bad_rows is None and not self.tolerant
 
-SEPARATOR = "\x1f"
+    @property
+    def writes(self) -> bool:
+        """Whether this pass writes bad rows down."""
+        return self.bad_rows is not None and self.known is None
 
+    def to_read(self, columns: Sequence[str]) -> list[str]:
+        """Those of our columns that a pass must read: all, but for a further pass over a log without bad rows."""
+        if self.known is None or self.known.rejected:
+            return [c for c in self.found[0] if c in self.columns]
+        wanted = ["query", "items", *columns, *(["day"] if self.by_day else [])]
+        return [c for c in dict.fromkeys(wanted) if c in self.columns]
 
-def _opened(path: Path) -> TextIO:
-    try:
-        return path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--bad-rows {path}: cannot be written ({error.strerror}): give another path") from None
-
-
-def _daily(rows: Rows) -> Rows:
-    assert rows.day is not None  # noqa: S101 - asked for above
-    days = pa.array(rows.day).cast(pa.string())
-    names = pc.binary_join_element_wise(rows.query_values, days, SEPARATOR)
-    return replace(rows, query_values=names, query_keys=text_keys(names))
-
-
-def _look(rows: Rows, tally: Tally) -> None:
-    if rows.day is not None:
-        tally.days.update(np.unique(rows.day).tolist())
-    if rows.reward is not None:
-        tally.reward[0] += float(rows.reward @ rows.impressions)
-        tally.reward[1] += float(rows.impressions.sum())
+    def read_as(self, tally: Tally) -> Reading:
+        """What a pass that is through has read."""
+        known = self.known
+        if known is not None:
+            if (known.rows, known.rejected) != (tally.rows, tally.rejected):
+                raise InputError(f"{self.name}: the log changed while it was read: try again")
+            return known
+        if not tally.rows:
+            set_aside = "set aside as bad" if self.bad_rows is not None else "bad"
+            why = f"all its {tally.rejected} rows were {set_aside}" if tally.rejected else "it has no rows"
+            first = [wrong.to_dict() for wrong in tally.reading((), None).wrong[:1]]
+            told = "".join(f", the first: {wrong['problem']} ({wrong['where']})" for wrong in first)
+            raise InputError(f"{self.name}: the log is empty: {why}{told}. Give one with at least one good row")
+        return tally.reading(self.notes, self.bad_rows)
 
 
 def split_day(names: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:

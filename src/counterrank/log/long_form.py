@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterrank.errors import InputError
 from counterrank.log.parts import Part, Wanted, connect, identifier, streamed
 from counterrank.log.problems import Problem
-from counterrank.log.schema import source
+from counterrank.log.rows import day_numbers
 
 _LISTS = {"item": "items", "click": "clicks"}
 _PAGE = ("query", "reward", "day", "propensity", "impressions")
@@ -72,7 +72,7 @@ class LongPart:
     def _sorted(self, long: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
         selects = []
         for number, (part, names) in enumerate(zip(self.parts, self.wanted, strict=True)):
-            needed = {c: names[source(c)] for c in (*long, "impression", "position")}
+            needed = {c: names[c] for c in (*long, "impression", "position")}
             inner = part.relation(needed, connection)
             chosen = ", ".join(_as(c, part.types(needed)[c]) for c in needed)
             selects.append(f"SELECT {chosen}, row_number() OVER () AS row_, {number} AS part_ FROM ({inner})")  # noqa: S608
@@ -100,6 +100,12 @@ def _starts(rows: pa.Table) -> np.ndarray:
     return np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | alone[1:]])
 
 
+def _differ(values: pa.Array, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Which values are not that of their impression's first row."""
+    codes = values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+    return np.asarray(codes != np.repeat(codes[starts], ends - starts))
+
+
 def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
     """Sorted long rows as one row an impression, with what is wrong in it as a problem code."""
     rows = rows.combine_chunks()
@@ -116,8 +122,11 @@ def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
     problem = np.zeros(len(starts), dtype=np.int8)
     problem[np.logical_or.reduceat(~(position == expected), starts)] = Problem.POSITIONS
     for c in (c for c in _PAGE if c in columns):
-        codes = columns[c].dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
-        differs = codes != np.repeat(codes[starts], ends - starts)
+        differs = _differ(columns[c], starts, ends)
+        if c == "day" and differs.any():  # two times of one day do not differ
+            days, missing = day_numbers(columns[c], "day")
+            differs &= days != np.repeat(days[starts], ends - starts)
+            differs |= missing != np.repeat(missing[starts], ends - starts)
         problem[np.logical_or.reduceat(differs, starts)] = Problem.DIFFERS
     no_impression = rows.column("impression").is_null().combine_chunks().take(pa.array(starts))
     problem[no_impression.to_numpy(zero_copy_only=False)] = Problem.IMPRESSION

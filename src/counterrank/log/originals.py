@@ -15,7 +15,7 @@ import pyarrow as pa
 from counterrank.log.parts import Part
 from counterrank.log.text import TextPart
 
-_HIDDEN = ("problem_", "row_", "file_", "impression_", "when_")
+_HIDDEN = ("problem_", "row_", "file_", "impression_")
 _SHOWN = 160  # characters of a row that a message repeats
 
 

@@ -20,7 +20,6 @@ BATCH_ROWS = 131_072
 # what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers
 TEXT_TYPES = {
     "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
-    "when_": "VARCHAR",
     "propensity": "DOUBLE", "impressions": "DOUBLE", "impression": "VARCHAR", "position": "DOUBLE",
     "item": "VARCHAR", "click": "DOUBLE", "probability": "DOUBLE", "score": "DOUBLE",
 }  # fmt: skip

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
 
-SHOWN_ROWS = 5
+from counterrank.errors import InputError
 
 
 class Problem(IntEnum):
@@ -46,49 +44,17 @@ MESSAGES: dict[Problem, str] = {
     Problem.IMPRESSION: "impression is missing",
 }
 
+_OF = {  # the column that need not be read, whose problem it is
+    Problem.REWARD: "reward",
+    Problem.PROPENSITY: "propensity",
+    Problem.IMPRESSIONS: "impressions",
+    Problem.DAY: "day",
+}
 
-@dataclass
-class Tally:
-    """Bad rows counted by problem, with where the first stand; and what a check wants to know of the good ones."""
 
-    counts: dict[tuple[str, Problem], int] = field(default_factory=dict)
-    first: dict[tuple[str, Problem], list[int]] = field(default_factory=dict)
-    days: set[int] = field(default_factory=set)
-    reward: list[float] = field(default_factory=lambda: [0.0, 0.0])  # Σ reward·impressions, Σ impressions
-
-    def add(self, part: str, problem: int, row: int) -> None:
-        key = part, Problem(problem)
-        self.counts[key] = self.counts.get(key, 0) + 1
-        rows = self.first.setdefault(key, [])
-        if len(rows) < SHOWN_ROWS:
-            rows.append(row)
-
-    def count(self, part: str, problem: int, rows: int) -> None:
-        """Bad rows whose numbers are not known."""
-        key = part, Problem(problem)
-        self.counts[key] = self.counts.get(key, 0) + rows
-        self.first.setdefault(key, [])
-
-    @property
-    def total(self) -> int:
-        return sum(self.counts.values())
-
-    def mean_reward(self) -> float | None:
-        return self.reward[0] / self.reward[1] if self.reward[1] else None
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Most frequent first."""
-        out = []
-        for (part, problem), count in sorted(self.counts.items(), key=lambda pair: -pair[1]):
-            rows = self.first[part, problem]
-            numbers = ", ".join(map(str, rows)) + (", …" if count > SHOWN_ROWS else "")
-            out.append(
-                {
-                    "problem": MESSAGES[problem],
-                    "count": count,
-                    "file": part,
-                    "rows": rows,
-                    "where": f"{part}: row{'s' if count > 1 else ''} {numbers}" if rows else part,
-                }
-            )
-        return out
+def bad_row(where: str, problem: Problem, told: str) -> InputError:
+    """The error that stops at a bad row."""
+    unread = f", or leave the column unread with --ignore {_OF[problem]}" if problem in _OF else ""
+    return InputError(
+        f"{where}: {MESSAGES[problem]} ({told}). Mend it, or set bad rows aside with --bad-rows FILE.jsonl{unread}"
+    )

@@ -14,7 +14,7 @@ from counterrank.log.frames import IbisPart, open_frame
 from counterrank.log.log import Log
 from counterrank.log.long_form import LongPart
 from counterrank.log.parts import ParquetPart, Part, TablePart
-from counterrank.log.schema import check_columns, resolve
+from counterrank.log.schema import OPTIONAL, check_columns, check_ignored, parse_ignored, resolve
 from counterrank.log.text import TextPart
 from counterrank.log.write import check_output
 
@@ -26,11 +26,13 @@ def read_log(
     format: str | None = None,
     time_unit: str | None = None,
     bad_rows: str | Path | None = None,
+    ignore: Sequence[str] | str | None = None,
 ) -> Log:
     """A click log from a file, a folder or glob of files, `file.duckdb:table`, or a dataframe.
 
     `columns` maps our names to the log's, `format` names a foreign format (ubi, yandex, obd), `bad_rows` is a
-    JSON Lines file that takes rows with problems instead of stopping at the first.
+    JSON Lines file that takes rows with problems instead of stopping at the first. A row is good or bad by all columns
+    of ours that the log has; `ignore` names optional ones that are left unread.
 
     >>> import pyarrow as pa
     >>> log = read_log(pa.table({"query": ["q"], "items": [["a", "b"]], "clicks": [[0, 1]]}))
@@ -40,6 +42,7 @@ def read_log(
     if isinstance(source, Log):
         return source
     mapping = check_columns(columns or {})
+    unread = parse_ignored(ignore) if ignore is None or isinstance(ignore, str) else check_ignored(ignore)
     notes: list[str] = []
     expression = None
     if isinstance(source, str | Path):
@@ -55,7 +58,7 @@ def read_log(
         parts = [open_frame(source, "log")]
         name = parts[0].name
         expression = source if isinstance(parts[0], IbisPart) else None
-    found = _resolved(name, parts, mapping)
+    found = _resolved(name, parts, mapping, unread)
     path = None
     if bad_rows is not None:
         path = Path(bad_rows)
@@ -63,12 +66,14 @@ def read_log(
     if "items" not in found[0]:
         folded = LongPart(parts, found, name)
         parts, found = [folded], [{c: c for c in folded.columns}]
-    return Log(name, parts, found, notes, path, expression)
+    return Log(name, parts, found, tuple(notes), path, expression)
 
 
-def _resolved(name: str, parts: Sequence[Part], mapping: Mapping[str, str]) -> list[dict[str, str]]:
+def _resolved(
+    name: str, parts: Sequence[Part], mapping: Mapping[str, str], ignore: Sequence[str]
+) -> list[dict[str, str]]:
     """Where each part has our columns: all in one form, with the same columns."""
-    forms = [resolve(part.name, part.columns, mapping) for part in parts]
+    forms = [resolve(part.name, part.columns, mapping, ignore) for part in parts]
     first, columns = forms[0]
     for part, (form, found) in zip(parts, forms, strict=True):
         if form != first:
@@ -80,6 +85,7 @@ def _resolved(name: str, parts: Sequence[Part], mapping: Mapping[str, str]) -> l
             raise InputError(
                 f"{name}: {has.name} has column {column!r}, but {lacks.name} does not: "
                 "give all files the same columns, or read them apart"
+                + (f", or leave it unread with --ignore {column}" if column in OPTIONAL else "")
             )
     return [found for _, found in forms]
 

@@ -16,9 +16,7 @@ from counterrank.ids import is_text
 from counterrank.log.keys import Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import Problem
-from counterrank.log.schema import WHEN
 from counterrank.log.text import parse_lists
-from counterrank.statistics.days import NO_DAY
 
 _BAD_CLICK = 2
 
@@ -94,10 +92,8 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
         impressions = np.where(whole, multiplicity, 1).astype(np.int64)
     day = None
     if "day" in column:
-        day, missing_day = _days(column["day"], f"{name}: day")
+        day, missing_day = day_numbers(column["day"], f"{name}: day")
         _mark(problem, missing_day, Problem.DAY)
-    elif WHEN in column:
-        day = _days_if_any(column[WHEN])
     rows = Rows(query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day)
     return rows, problem
 
@@ -185,11 +181,11 @@ def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:
     if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         values = values.cast(pa.float64()) if not pa.types.is_boolean(kind) else values.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InputError(f"{what} must be a number, but came as {kind}: store it as a number")
+        raise InputError(f"{what} must be a number, but came as {kind}: store it as a number, or --ignore it")
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _days(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def day_numbers(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Days as integers: a date or timestamp is its number of days since 1970-01-01."""
     kind = values.type
     if pa.types.is_null(kind):
@@ -206,15 +202,6 @@ def _days(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bo
         return np.where(bad, 0, whole).astype(np.int64), bad
     missing = _null(values)
     return values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), missing
-
-
-def _days_if_any(values: pa.Array) -> NDArray[np.int64]:
-    """The same, NO_DAY for what is no day."""
-    try:
-        day, missing = _days(values, WHEN)
-    except InputError:
-        return np.full(len(values), NO_DAY)
-    return np.where(missing, NO_DAY, day)
 
 
 def _parse_days(texts: pa.Array) -> pa.Array:

@@ -12,7 +12,9 @@ Form = Literal["list", "long"]
 LIST_COLUMNS = ("query", "items", "clicks", "reward", "day", "propensity", "impressions")
 LONG_COLUMNS = ("impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions")
 KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
-WHEN = "when_"  # the column `day` under another name: what is no day there is no problem, it only is not counted
+REQUIRED = ("query", "items", "item", "impression", "position")
+OPTIONAL = tuple(c for c in KNOWN_COLUMNS if c not in REQUIRED)
+_TWINS = {"clicks": "click", "click": "clicks"}  # the same in the other form
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
@@ -35,13 +37,25 @@ def check_columns(mapping: Mapping[str, str]) -> dict[str, str]:
     return dict(mapping)
 
 
-def source(column: str) -> str:
-    """The column of ours that a column is read from."""
-    return "day" if column == WHEN else column
+def parse_ignored(text: str | None) -> tuple[str, ...]:
+    """`day,propensity` as names of columns that need not be read."""
+    return check_ignored([name.strip() for name in (text or "").split(",") if name.strip()])
 
 
-def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tuple[Form, dict[str, str]]:
-    """The form of a log with these columns, and where each of our columns is found in it."""
+def check_ignored(names: Iterable[str]) -> tuple[str, ...]:
+    given = tuple(dict.fromkeys(names))
+    for name in given:
+        if name in REQUIRED:
+            raise InputError(f"--ignore names {name!r}, which every log needs: choose from {', '.join(OPTIONAL)}")
+        if name not in OPTIONAL:
+            raise unknown("column", name, OPTIONAL)
+    return given
+
+
+def resolve(
+    name: str, present: Iterable[str], mapping: Mapping[str, str], ignore: Iterable[str] = ()
+) -> tuple[Form, dict[str, str]]:
+    """The form of a log with these columns, and where each of our columns is found in it, but for ignored ones."""
     came = list(present)
     for ours, theirs in mapping.items():
         if theirs not in came:
@@ -49,7 +63,8 @@ def resolve(name: str, present: Iterable[str], mapping: Mapping[str, str]) -> tu
                 f"{name}: column {theirs!r} (for {ours}) is missing{near(theirs, came)}: the file has {_list(came)}. "
                 f"Name one of these with --columns {ours}=THEIRS"
             )
-    found = {c: mapping.get(c, c) for c in KNOWN_COLUMNS if mapping.get(c, c) in came}
+    unread = {*ignore, *(_TWINS[c] for c in ignore if c in _TWINS)}
+    found = {c: mapping.get(c, c) for c in KNOWN_COLUMNS if mapping.get(c, c) in came and c not in unread}
     form: Form = "long" if "item" in found and "items" not in found else "list"
     wanted = LONG_COLUMNS if form == "long" else LIST_COLUMNS
     required = ("query", "impression", "position", "item") if form == "long" else ("query", "items")

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import sum_by
 
-NO_DAY = np.iinfo(np.int64).min  # what stands for a day that is missing or no day
 MOST_DAYS = 10_000  # a column with more distinct numbers does not hold days
 
 
 @dataclass(frozen=True)
 class DaySums:
-    """Impressions, Σ reward and Σ reward² of each day, days rising; impressions without a day are left out.
+    """Impressions, Σ reward and Σ reward² of each day, days rising.
 
     >>> one = DaySums(np.array([3, 4]), np.array([1, 2]), np.array([1.0, 0.0]), np.array([1.0, 0.0]))
     >>> (one + replace(one, days=np.array([4, 5]))).reward.tolist()

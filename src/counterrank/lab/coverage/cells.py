@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.engine.plan import Coefficients, Moments
 from counterrank.ids import Ids
 from counterrank.lab.coverage.worlds import World
+from counterrank.log import Reading
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
@@ -35,6 +36,10 @@ class Cells:
     def drawn(cls, world: World, impressions: int, rng: np.random.Generator) -> Cells:
         chances = world.chances
         return cls.of(world, rng.multinomial(impressions, chances.ravel()).reshape(chances.shape))
+
+    @property
+    def reading(self) -> Reading:
+        return Reading(int(self.numbers.sum()), 0)
 
     def moments(self, coefficients: Coefficients) -> Moments:
         world, pairs = self.world, self.counts.pairs

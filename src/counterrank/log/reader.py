@@ -1,0 +1,91 @@
+"""One pass over a log's rows: good ones go on, bad ones are counted, written down, or the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterrank.log.keys import text_keys
+from counterrank.log.originals import Originals, shown
+from counterrank.log.prefetch import prefetched
+from counterrank.log.problems import Problem, bad_row
+from counterrank.log.quarantine import Quarantine, quarantine
+from counterrank.log.reading import Reading, Tally
+from counterrank.log.rows import Rows, read_rows
+
+if TYPE_CHECKING:
+    from counterrank.log.log import Log
+
+SEPARATOR = "\x1f"
+
+
+class RowReader:
+    """The good rows of a log, a batch at a time; once they have all come, `reading` says what was read."""
+
+    def __init__(self, log: Log, columns: Sequence[str], overview: bool = False) -> None:
+        self.log = log
+        self.columns = log.to_read(columns)
+        self.overview = overview
+        self._reading: Reading | None = None
+
+    @property
+    def reading(self) -> Reading:
+        if self._reading is None:
+            raise RuntimeError("the rows have not all been read yet")
+        return self._reading
+
+    def __iter__(self) -> Iterator[Rows]:
+        log, kinds = self.log, self.log.kinds()
+        tally = Tally(days=set() if self.overview and "day" in log.columns else None)
+        with quarantine(log.bad_rows, log.joins) if log.writes and log.bad_rows else nullcontext() as aside:
+            for part, found in zip(log.parts, log.found, strict=True):
+                before = 0
+                originals = Originals(part)
+                batches = part.batches({c: found[c] for c in self.columns})
+                decoded = ((b, *read_rows(b, kinds, part.name)) for b in batches if len(b))
+                for batch, rows, problem in prefetched(decoded):
+                    if problem.any():
+                        self._set_aside(batch, problem, originals, before, tally, aside)
+                        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part.name)
+                    before += len(batch)
+                    tally.rows += len(rows)
+                    if self.overview:
+                        _look(rows, tally)
+                    if len(rows):
+                        yield _daily(rows) if log.by_day else rows
+        self._reading = log.read_as(tally)
+
+    def _set_aside(
+        self, batch: pa.RecordBatch, problem: Any, originals: Originals, before: int, tally: Tally,
+        aside: Quarantine | None,
+    ) -> None:  # fmt: skip
+        """Count the bad rows of a batch and write them down."""
+        for i in np.flatnonzero(problem):
+            file, number = originals.place(batch, int(i), before)
+            what = Problem(problem[i])
+            if self.log.stops:
+                raise bad_row(f"{file}: row {number}", what, shown(originals.content(batch, int(i), number)))
+            tally.add(file, what, number=number)
+            if aside is not None:
+                aside.write(file, number, what, originals.content(batch, int(i), number))
+
+
+def _daily(rows: Rows) -> Rows:
+    assert rows.day is not None  # noqa: S101 - such a log has the column
+    days = pa.array(rows.day).cast(pa.string())
+    names = pc.binary_join_element_wise(rows.query_values, days, SEPARATOR)
+    return replace(rows, query_values=names, query_keys=text_keys(names))
+
+
+def _look(rows: Rows, tally: Tally) -> None:
+    if rows.day is not None and tally.days is not None:
+        tally.days.update(np.unique(rows.day).tolist())
+    if rows.reward is not None:
+        tally.reward[0] += float(rows.reward @ rows.impressions)
+        tally.reward[1] += float(rows.impressions.sum())
