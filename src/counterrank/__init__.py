@@ -6,6 +6,11 @@
 1.0
 """
 
+from counterrank.stopping import watch_command  # isort: skip
+
+watch_command()  # before the imports, which take a second
+
+# ruff: noqa: E402
 from counterrank import policy
 from counterrank.errors import InputError
 from counterrank.evaluate import Comparison, Evaluation, backtest, check, clicks, compare, evaluate

@@ -17,6 +17,7 @@ from counterrank.cli.optimize import optimize
 from counterrank.cli.reproduce import reproduce
 from counterrank.cli.runner import Commands
 from counterrank.cli.simulate import simulate
+from counterrank.stopping import watch
 
 HELP = """Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.
 
@@ -34,7 +35,6 @@ Examples:
 app = typer.Typer(
     cls=Commands,
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help=HELP,
@@ -65,6 +65,7 @@ def _version(version: bool = typer.Option(False, "--version", help="The version,
 
 def main() -> None:
     """What the command `counterrank` runs."""
+    watch()
     app(prog_name="counterrank")
 
 

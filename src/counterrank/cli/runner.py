@@ -1,13 +1,15 @@
-"""Errors as one line on stderr, and exit codes: 0 done, 1 the answer is no, 2 bad input or usage."""
+"""Errors as one line on stderr, and exit codes: 0 done, 1 the answer is no, 2 bad input or usage; 141 a closed pipe."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+import duckdb
 import typer
 from typer.core import TyperGroup
 
@@ -16,43 +18,91 @@ from counterrank.screen import one_line, prepare_streams
 
 BAD_INPUT = 2
 BUG = 3
+INTERRUPTED = 130
+CLOSED_PIPE = 141  # as if by the signal that other programs get then
 
 
 class Commands(TyperGroup):
     """The group of all commands, which says what went wrong in one line."""
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
-        prepare_streams()
-        extra["standalone_mode"] = False
-        extra.setdefault("obj", list(sys.argv[1:] if args is None else args))  # what was typed, for a report
-        try:
-            code = super().main(args=args, prog_name=prog_name or "counterrank", **extra)
-        except InputError as error:
-            _fail(str(error), BAD_INPUT)
-        except (KeyboardInterrupt, typer.Abort):
-            _fail("stopped", 130)
-        except BrokenPipeError:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - whoever read our output has gone
-            sys.exit(1)
-        except MemoryError:
-            _fail("out of memory: cut the log with --top, or judge fewer queries at a time", BAD_INPUT)
-        except (PermissionError, IsADirectoryError, NotADirectoryError, FileNotFoundError) as error:
-            _fail(f"{error.filename}: {error.strerror}", BAD_INPUT)
-        except Exception as error:
-            message = getattr(error, "format_message", None)
-            if message is not None:  # a usage error of Click's
-                _fail(f"{message()} (see counterrank {self._command(args)}--help)", BAD_INPUT)
-            if os.environ.get("COUNTERRANK_DEBUG"):
-                traceback.print_exc()
-            _fail(f"a bug in counterrank: {type(error).__name__}: {error} (COUNTERRANK_DEBUG=1 shows where)", BUG)
-        sys.exit(code if isinstance(code, int) else 0)
-
-    def _command(self, args: Sequence[str] | None) -> str:
-        """The command that was called, where there is one of this name."""
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         words = list(sys.argv[1:] if args is None else args)
-        return f"{words[0]} " if words and words[0] in self.commands else ""
+        sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
+        prepare_streams()
+        try:
+            code = self._called(words or ["--help"], prog_name or "counterrank", extra)
+            _flush()
+        except (BrokenPipeError, SystemExit):  # whoever read our output has gone; Rich exits then
+            _leave(CLOSED_PIPE)
+        except (KeyboardInterrupt, typer.Abort):
+            _fail("stopped", INTERRUPTED)
+        except Exception as error:
+            _fail(*self._told(error, words))
+        sys.exit(code)
+
+    def _called(self, words: list[str], name: str, extra: dict[str, Any]) -> int:
+        """The exit code of one command. Click's own way out would take a closed pipe for the answer no."""
+        extra.pop("standalone_mode", None)
+        extra.setdefault("obj", words)  # what was typed, for a report
+        try:
+            with self.make_context(name, list(words), **extra) as context:
+                self.invoke(context)
+        except typer.Exit as end:
+            return int(end.exit_code)
+        return 0
+
+    def _told(self, error: Exception, words: list[str]) -> tuple[str, int]:
+        """What to say of an error, and the exit code."""
+        if isinstance(error, InputError):
+            return str(error), BAD_INPUT
+        if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+            return "out of memory: cut the log with --top, or judge fewer queries at a time", BAD_INPUT
+        if isinstance(error, OSError | duckdb.IOException):
+            why = getattr(error, "strerror", None) or str(error)
+            place = getattr(error, "filename", None)
+            return f"{place}: {why}" if place else f"cannot read or write: {why}", BAD_INPUT
+        if (message := getattr(error, "format_message", None)) is not None:  # a usage error of Click's
+            command = f"{words[0]} " if words and words[0] in self.commands else ""
+            return f"{message()} (see counterrank {command}--help)", BAD_INPUT
+        if os.environ.get("COUNTERRANK_DEBUG"):
+            traceback.print_exc()
+        return f"a bug in counterrank: {type(error).__name__}: {error} (COUNTERRANK_DEBUG=1 shows where)", BUG
 
 
-def _fail(message: str, code: int) -> None:
-    print(f"counterrank: {one_line(message)}", file=sys.stderr)
+def _flush() -> None:
+    """All that was printed is out, or it is an error: an answer that nobody got is none."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop(sys.stdout)
+        raise InputError(f"cannot read or write: {error.strerror} (stdout)") from None
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    try:
+        print(f"counterrank: {one_line(message)}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+    except OSError:  # nobody can be told; the exit code still tells
+        pass
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit, without another try to print what could not be printed."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _drop(stream)
     sys.exit(code)
+
+
+def _drop(stream: Any) -> None:
+    """What is still to be printed goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
