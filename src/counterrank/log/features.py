@@ -69,6 +69,7 @@ def read_features(source: Any, *, format: str | None = None) -> Features:
         opened = open_source(dict(source) if isinstance(source, Mapping) else source, "table of features")
         label = opened.label
         names, notes = _numeric(opened)
+        notes += opened.notes
         table = opened.read({"query": "query", "item": "item", **{_ours(name): name for name in names}})
         values = np.stack([table[_ours(name)].to_numpy() for name in names], axis=1).astype(np.float64, copy=False)
     query, item = (table[name].combine_chunks() for name in ("query", "item"))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from counterrank.errors import InputError
+from counterrank.log.folders import Found, in_folder, of_glob
 from counterrank.log.parts import (
     TEXT_TYPES,
     DatabasePart,
@@ -34,43 +35,40 @@ def kind_of(path: Path) -> str | None:
     return next((kind for kind, suffixes in KINDS.items() if lower.endswith(suffixes)), None)
 
 
-def expand(source: str | Path) -> list[Path]:
+def expand(source: str | Path) -> Found:
     """The files that a path, a folder or a glob means, sorted; names with a dot or underscore first are no data."""
     text = str(source)
     path = Path(text)
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.is_file() and kind_of(p) and not _hidden(p.relative_to(path)))
-        if not files:
+        found = in_folder(path, kind_of)
+        if not found.files:
             raise InputError(f"{text}: the folder has no data files: put Parquet, CSV or JSON Lines files there")
-        return files
+        return found
     if path.exists():
-        return [path]
+        return Found([path])
     if any(sign in text for sign in "*?["):
-        files = sorted(Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file())
-        if not files:
+        found = of_glob(glob.glob(text, recursive=True))
+        if not found.files:
             raise InputError(f"{text}: no file matches this pattern: check the path")
-        return files
+        return found
     raise InputError(f"{text}: no such file or folder: check the path")
 
 
-def _hidden(path: Path) -> bool:
-    return any(name.startswith((".", "_")) for name in path.parts)
-
-
-def open_parts(source: str | Path) -> list[Part]:
-    """The parts that a path, folder, glob or `file.duckdb:table` means."""
+def open_parts(source: str | Path) -> tuple[list[Part], list[str]]:
+    """The parts that a path, folder, glob or `file.duckdb:table` means, and notes on files that were left out."""
     table = database_table(str(source))
     if table and not Path(source).exists():
-        return [DatabasePart(*table)]
+        return [DatabasePart(*table)], []
     parts: list[Part] = []
-    for path in expand(source):
+    found = expand(source)
+    for path in found.files:
         kind = kind_of(path)
         if kind is None:
             raise InputError(f"{path}: unknown kind of file: {EXPECTED}")
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty: give one with rows")
         parts.append(ParquetPart(path) if kind == "parquet" else TextPart(path, kind))
-    return parts
+    return parts, found.notes(str(source))
 
 
 def database_table(source: str) -> tuple[str, str] | None:

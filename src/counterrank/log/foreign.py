@@ -59,6 +59,7 @@ FORMATS: dict[str, Reader] = {
     "obd": Lazy("obd"),
     "letor": Lazy("letor"),
 }
+PATTERNS = {"obd": "*.csv*"}  # which files of a folder are meant, where not all are
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

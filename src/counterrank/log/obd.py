@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from counterrank.errors import InputError
-from counterrank.log.foreign import Foreign, bad_line, clipped, content, counted, files_of, no_time_unit
+from counterrank.log.foreign import PATTERNS, Foreign, bad_line, clipped, content, counted, files_of, no_time_unit
 
 COLUMNS = ["timestamp", "item_id", "position", "click", "propensity_score"]
 CONTEXT = "item_context.csv"  # what the items are: lies beside each log, and is no log
@@ -28,7 +28,7 @@ NUMBER = r"^[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?$"
 def read(paths: Sequence[Path], *, time_unit: str | None = None) -> Foreign:
     """Read files or campaign folders of the Open Bandit Dataset."""
     no_time_unit(time_unit, "Open Bandit times are dates")
-    files = [path for path in files_of(paths, "*.csv*") if not path.name.startswith(CONTEXT)]
+    files = [path for path in files_of(paths, PATTERNS["obd"]) if not path.name.startswith(CONTEXT)]
     if not files:
         raise InputError(f"{paths[0]}: only {CONTEXT} in it, expected a log such as all.csv")
     table = pa.concat_tables([_read_file(path) for path in files]).combine_chunks()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from counterrank.errors import InputError, unknown
 from counterrank.log.files import expand, open_parts
+from counterrank.log.folders import Found, in_folder
 from counterrank.log.frames import IbisPart, open_frame
 from counterrank.log.log import Log
 from counterrank.log.long_form import LongPart
@@ -53,7 +55,7 @@ def read_log(
         else:
             if time_unit is not None:
                 raise InputError(f"--time-unit {time_unit} applies to --format yandex only: leave it out")
-            parts = open_parts(source)
+            parts, notes = open_parts(source)
     else:
         parts = [open_frame(source, "log")]
         name = parts[0].name
@@ -105,13 +107,18 @@ def _check_bad_rows(path: Path, source: Any, parts: Sequence[Part]) -> None:
 
 
 def _foreign(name: str, format: str, time_unit: str | None) -> tuple[pa.Table, list[str]]:
-    from counterrank.log.foreign import FORMATS
+    from counterrank.log.foreign import FORMATS, PATTERNS
 
     if format not in FORMATS:
         raise unknown("format", format, ["counterrank", *FORMATS])
-    paths = [Path(name)] if Path(name).exists() else expand(name)
-    foreign = FORMATS[format](paths, time_unit=time_unit)
-    return foreign.table, foreign.notes
+    path = Path(name)
+    if path.is_dir():
+        found = in_folder(path, lambda file: fnmatch(file.name, PATTERNS.get(format, "*")))
+        found = found if found.files else Found([path])  # the reader says what it expected
+    else:
+        found = Found([path]) if path.exists() else expand(name)
+    foreign = FORMATS[format](found.files, time_unit=time_unit)
+    return foreign.table, [*foreign.notes, *found.notes(name)]
 
 
 __all__ = ["IbisPart", "Log", "read_log"]

@@ -36,6 +36,7 @@ class Source:
 
     label: str
     parts: Sequence[Part]
+    notes: Sequence[str] = ()  # on files that were left out
 
     @property
     def names(self) -> list[str]:
@@ -55,7 +56,7 @@ class Source:
 def open_source(source: Any, what: str = "policy") -> Source:
     """A path (file, folder, glob, `file.duckdb:table`) or a pandas, Polars, Arrow or Ibis table."""
     if isinstance(source, str | Path):
-        return Source(str(source), open_parts(source))
+        return Source(str(source), *open_parts(source))
     part = open_frame(source, what)
     return Source(part.name, [part])
 
