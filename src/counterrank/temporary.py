@@ -56,6 +56,14 @@ def make_folder(prefix: str) -> str:
     return name
 
 
+def folder_beside(path: str) -> str:
+    """A new hidden folder in the folder of another; it goes when the process ends, unless it is forgotten."""
+    name = os.path.join(os.path.dirname(path), f".counterrank-{secrets.token_hex(8)}.tmp")
+    _folders[name] = os.getpid()
+    os.mkdir(name)
+    return name
+
+
 def room() -> str:
     """The one folder of this process for what does not fit in memory, made when it is first asked for."""
     if not _room or _folders.get(_room[0]) != os.getpid() or not os.path.isdir(_room[0]):

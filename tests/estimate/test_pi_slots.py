@@ -17,7 +17,6 @@ import counterrank as cr
 from counterrank.cli import app
 from counterrank.estimate import _slots, _uniform
 from counterrank.policy import Mixture, Slots, Uniform
-from counterrank.simulate import write_policy
 
 Chances = list[dict[str, float]]  # of each slot's items
 
@@ -281,7 +280,7 @@ def test_slots_on_the_command_line(tmp_path: Path) -> None:
     rows, logging, target = world(2, equal=True)
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name, policy in (("target", target), ("logging", logging)):
-        write_policy(Slots.from_dict(policy), tmp_path / f"{name}.csv")
+        Slots.from_dict(policy).save(tmp_path / f"{name}.csv")
     lines = [f"{q},{k + 1},{a}\n" for q, slots in logging.items() for k, slot in enumerate(slots) for a in slot]
     (tmp_path / "candidates.csv").write_text("query,position,item\n" + "".join(lines))
     want = page_oracle.answer(rows, listed(target), listed(logging))

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from counterrank.ids import Ids
+from counterrank.log.features import read_features
 from counterrank.policy import (
     BoundPolicy,
+    Choice,
+    GenSpec,
+    LightGBM,
+    Linear,
     LoggedShares,
     Mixture,
     PlackettLuce,
+    Policy,
     Scores,
     Slots,
     Table,
@@ -118,22 +125,90 @@ def logged(pairs: Pairs) -> LoggedShares:
     return LoggedShares(pairs, shown, np.bincount(q, minlength=len(pairs.query_ids)), q, r, np.ones(len(q), np.int64))
 
 
-KINDS: dict[str, Callable[[Pairs], BoundPolicy]] = {
-    "table": lambda pairs: table().bind(pairs),
-    "scores": lambda pairs: scores().bind(pairs),
-    "scores with ties": lambda pairs: scores(_tied).bind(pairs),
-    "scores all tied": lambda pairs: scores(0 * _tied).bind(pairs),
-    "plackett_luce": lambda pairs: PlackettLuce(scores(), 0.7).bind(pairs),
-    "plackett_luce with ties": lambda pairs: PlackettLuce(scores(_tied), 2.0).bind(pairs),
-    "plackett_luce steep": lambda pairs: PlackettLuce(scores(), 0.01).bind(pairs),
-    "uniform": lambda pairs: Uniform().bind(pairs),
-    "uniform on candidates": lambda pairs: Uniform({**HAD, "q1": ["a", "c", "d"], MISSING: ["z"]}).bind(pairs),
-    "mixture with uniform": lambda pairs: Mixture(table(), 0.3).bind(pairs),
-    "mixture of two": lambda pairs: Mixture(scores(), 0.6, PlackettLuce(scores(_tied), 1.0)).bind(pairs),
-    "slots": lambda pairs: slots().bind(pairs),
-    "slots of equal chances": lambda pairs: Slots.from_dict(THREE).bind(pairs),
-    "uniform on slots": lambda pairs: Uniform({**THREE, MISSING: [["z"], ["a"]]}).bind(pairs),
-    "mixture with slots": lambda pairs: Mixture(slots(), 0.3, scores(_tied)).bind(pairs),
-    "logged": logged,
+FEATURES = {
+    "query": [q for q, _ in _flat],
+    "item": [i for _, i in _flat],
+    "length": [float(len(i)) for _, i in _flat],
+    "other": _scores.tolist(),
 }
-ANSWERS_ALL = {"uniform", "uniform on candidates", "uniform on slots"}
+LINEAR = Linear(["other", "length"], [1.0, -0.5], [0.1, 2.0], [2.0, 3.0])
+TREES = """tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+max_feature_idx=1
+objective=lambdarank
+feature_names=other length
+
+Tree=0
+num_leaves=3
+num_cat=0
+split_feature=0 1
+threshold=0.25 1.0000000180025095e-35
+decision_type=2 2
+left_child=1 -1
+right_child=-2 -3
+leaf_value=0.5 1.5 -0.25
+is_linear=0
+shrinkage=1
+
+Tree=1
+num_leaves=1
+num_cat=0
+leaf_value=0.125
+is_linear=0
+shrinkage=1
+
+end of trees
+"""
+
+
+def gate(acts: dict[str, str]) -> pa.Table:
+    """A gate's table with these decisions."""
+    size = len(acts)
+    numbers = {name: [0.5] * size for name in ("difference", "lower", "upper")}
+    counts = {"impressions": list(range(size)), "clicks": [1] * size}
+    return pa.table(
+        {"query": list(acts), **counts, **numbers, "acts": list(acts.values()), "reason": ["as it is"] * size}
+    )
+
+
+def genspec(**more: Any) -> GenSpec:
+    """Special for one query, the general policy for one, and the logging policy where that has no ranking."""
+    few = {
+        name: [column[row] for row in range(len(_flat)) if _flat[row][0] != "7"] for name, column in FEATURES.items()
+    }
+    acts = {"q1": "special", "00123": "general", "o'quote": "posterior"}
+    special = {"query": ["q1", "q1", "o'quote"], "item": ["d", "b", "3"], "score": [1.0, 1.0, 0.5]}
+    general = Linear(LINEAR.features, LINEAR.weights, given=few)
+    return GenSpec(gate(acts), pa.table(special), general=general, logging=table(), **more)
+
+
+MADE: dict[str, Policy] = {
+    "table": table(),
+    "scores": scores(),
+    "scores with ties": scores(_tied),
+    "scores all tied": scores(0 * _tied),
+    "plackett_luce": PlackettLuce(scores(), 0.7),
+    "plackett_luce with ties": PlackettLuce(scores(_tied), 2.0),
+    "plackett_luce steep": PlackettLuce(scores(), 0.01),
+    "uniform": Uniform(),
+    "uniform on candidates": Uniform({**HAD, "q1": ["a", "c", "d"], MISSING: ["z"]}),
+    "mixture with uniform": Mixture(table(), 0.3),
+    "mixture of two": Mixture(scores(), 0.6, PlackettLuce(scores(_tied), 1.0)),
+    "slots": slots(),
+    "slots of equal chances": Slots.from_dict(THREE),
+    "uniform on slots": Uniform({**THREE, MISSING: [["z"], ["a"]]}),
+    "mixture with slots": Mixture(slots(), 0.3, scores(_tied)),
+    "linear": LINEAR.scoring(read_features(FEATURES)),
+    "lightgbm": LightGBM(TREES, given=FEATURES),
+    "choice": Choice(
+        {"a": table(), "b": PlackettLuce(scores(), 0.7), "c": slots()},
+        {"q1": "b", "7": "c", "never asked": "b"},
+        ["a"],
+    ),
+    "choice for every query": Choice({"a": table(), "b": Uniform()}, {"q1": "a", "7": "b"}, ["b"]),
+    "genspec": genspec(),
+}
+KINDS: dict[str, Callable[[Pairs], BoundPolicy]] = {name: made.bind for name, made in MADE.items()} | {"logged": logged}
+ANSWERS_ALL = {"uniform", "uniform on candidates", "uniform on slots", "choice for every query"}

@@ -28,7 +28,9 @@ def test_every_kind_agrees_with_its_own_rankings(m: int, length: int) -> None:
     luce = cr.policy.PlackettLuce(scores, 1.0)
     order = [list(rng.permutation(list(scores["q"]))) for _ in range(2)]
     table = cr.policy.Table(["q", "q"], order, [0.25, 0.75])
-    for policy in (luce, ties, table, cr.policy.Uniform({"q": list(scores["q"])}), cr.policy.Mixture(ties, 0.3, luce)):
+    choice = cr.policy.Choice({"luce": luce, "ties": ties}, {"q": "luce"})
+    uniform = cr.policy.Uniform({"q": list(scores["q"])})
+    for policy in (luce, ties, table, uniform, cr.policy.Mixture(ties, 0.3, luce), choice):
         bound = policy._alone("q", length)
         found = bound.pair_marginals(0)
         assert found.matrix == pytest.approx(enumerated(bound, m, length), abs=1e-14)

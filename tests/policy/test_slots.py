@@ -14,7 +14,6 @@ import counterrank as cr
 from counterrank.errors import InputError
 from counterrank.policy import Mixture, Slots, Uniform, read_policy
 from counterrank.policy import _product as bound_slots
-from counterrank.simulate import write_policy
 
 ROWS = {"query": ["q"] * 5 + ["7"], "position": [1, 2, 2, 3, 1, 1], "item": ["a", "c", "d", "e", "b", "z"]}
 CHANCES = [0.75, 0.5, 0.5, 1.0, 0.25, 1.0]
@@ -42,7 +41,7 @@ def check(policy: cr.policy.Policy) -> None:
 def test_files(tmp_path: Path, name: str) -> None:
     given = Slots(*ROWS.values(), CHANCES)
     check(given)
-    write_policy(given, tmp_path / name)
+    given.save(tmp_path / name)
     found = read_policy(tmp_path / name)
     assert isinstance(found, Slots)
     check(found)

@@ -14,6 +14,7 @@ from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.files import checked
 from counterrank.cli.optimize import optimize
+from counterrank.cli.rank import rank
 from counterrank.cli.reproduce import reproduce
 from counterrank.cli.runner import Commands
 from counterrank.cli.simulate import simulate
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "backtest": backtest,
     "clicks": clicks,
     "optimize": optimize,
+    "rank": rank,
     "simulate": simulate,
     "reproduce": reproduce,
     "demo": demo,

@@ -41,7 +41,7 @@ def compare(
     context: typer.Context,
     log: LogPath,
     target: Annotated[
-        str, typer.Option(help="The new policy: a file of rankings or scores, or the word logging or uniform."), READS
+        str, typer.Option(help="The new policy: a file, a policy directory, or the word logging or uniform."), READS
     ],
     baseline: Annotated[str, typer.Option(help="The policy to beat: as --target."), READS] = "logging",
     require_improvement: Annotated[
@@ -96,7 +96,9 @@ def compare(
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text."),
+        typer.Option(
+            help="Rows (query, item, numbers) for dm, dr, dr-list and policies that score; .txt, .letor: LETOR."
+        ),
         READS,
     ] = None,
     model: Annotated[
@@ -130,7 +132,7 @@ def compare(
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
     source = open_log(log, columns, format, time_unit, bad_rows, ignore)
     policy, other, logging_policy = open_sides(
-        target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix
+        target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix, features
     )
     theta = numbers(weights, "weights", WEIGHTS) if weights is not None else None
     curve = numbers(examination, "examination", EXAMINATIONS)

@@ -18,7 +18,6 @@ from counterrank.learn import optimize
 from counterrank.log.write import write_table
 from counterrank.output import make_folder
 from counterrank.policy import Policy, read_policy
-from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import truth
 from counterrank.simulate.world import make_world
@@ -53,7 +52,7 @@ def demo(
     write_log(world, log, impressions, seed=seed, days=7)
     policies = {"better": world.better(), "worse": world.worse()}
     for name, made in policies.items():
-        write_policy(made, folder / f"{name}.parquet")
+        made.save(folder / f"{name}.parquet")
     screen.print(f"$ counterrank simulate --out {log} …", style="dim", soft_wrap=True)
 
     title("2. What is in it, and how much can it answer?")

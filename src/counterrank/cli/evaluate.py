@@ -40,7 +40,9 @@ def evaluate(
     log: LogPath,
     target: Annotated[
         str,
-        typer.Option(help="The policy to judge: a file of rankings or scores, or the word logging or uniform."),
+        typer.Option(
+            help="The policy to judge: a file of rankings or scores, a policy directory, or logging or uniform."
+        ),
         READS,
     ],
     estimator: Annotated[
@@ -88,7 +90,9 @@ def evaluate(
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option(help="Rows (query, item, numbers) for dm, dr, dr-list; .txt, .letor: LETOR text."),
+        typer.Option(
+            help="Rows (query, item, numbers) for dm, dr, dr-list and policies that score; .txt, .letor: LETOR."
+        ),
         READS,
     ] = None,
     model: Annotated[
@@ -117,7 +121,7 @@ def evaluate(
         counterrank evaluate clicks.parquet --target new.parquet --estimator ip,pbm --clip 100 --json
     """
     source = open_log(log, columns, format, time_unit, bad_rows, ignore)
-    policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix)
+    policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix, features=features)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
     with counting(engine) as chosen:
         result = judge(

@@ -119,7 +119,7 @@ def optimize(
 
         counterrank optimize pages.parquet --by pi-opt --features features.parquet --out learnt.parquet
     """
-    known = open_logging(logging, temperature)
+    known = open_logging(logging, temperature, features)
     if temperature and not isinstance(known, PlackettLuce):
         raise InputError("--temperature is for a logging policy given as scores: leave it out, or give --logging FILE")
     given = {

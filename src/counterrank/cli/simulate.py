@@ -13,7 +13,6 @@ from counterrank.cli.files import WRITES_FILE, WRITES_TABLE
 from counterrank.errors import InputError
 from counterrank.output import write
 from counterrank.screen import json_text
-from counterrank.simulate.export import write_policy
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import Truth, truth
 from counterrank.simulate.world import USERS, World, make_world
@@ -73,7 +72,7 @@ def simulate(
     choices = {"logging": (logging_out, world.logging_scores), "better": (better_out, world.better)}
     for name, (path, policy) in {**choices, "worse": (worse_out, world.worse)}.items():
         if path is not None:
-            write_policy(policy(), path)
+            policy().save(path)
             written[name] = str(path)
     clicks = write_log(world, out, impressions, seed + 1, days=days, drift=drift, drift_share=drift_share)
     truths = _truths(world)

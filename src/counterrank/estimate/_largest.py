@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterrank.policy._chosen import BoundChoice
 from counterrank.policy._ordered import OrderedCandidates
 from counterrank.policy._product import BoundSlots
 from counterrank.policy._weighted import WeightedRankings
@@ -21,6 +22,9 @@ def largest_weight(policy: BoundPolicy, query: int, u: Table) -> float:
     if isinstance(policy, BoundMixture):
         parts = [(1 - policy.share, policy.base), (policy.share, policy.other)]
         return max(largest_weight(part, query, u) for share, part in parts if share > 0)
+    if isinstance(policy, BoundChoice):
+        acting = policy.acting(query)
+        return largest_weight(*acting, u) if acting is not None else float("nan")
     if isinstance(policy, WeightedRankings | BoundSlots):
         return policy.largest(query, u)
     if isinstance(policy, OrderedCandidates):

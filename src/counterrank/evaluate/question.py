@@ -81,7 +81,7 @@ class Question:
         other, other_same = judged(baseline) if baseline is not None else (None, False)
         return cls(
             log, policy, known, by_propensity, same, narrowed, asked_metric, top, weights, examination,
-            check_clip(clip), other, other_same,
+            check_clip(clip), other, other_same, [*policy.notes, *(other.notes if other is not None else [])],
         )  # fmt: skip
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +14,18 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids, as_text
+from counterrank.log.files import kind_of
+from counterrank.log.write import check_output, write_table
 from counterrank.policy._pairs import PairMarginals, cells, draws_for, of_rankings, places
+from counterrank.policy.directory import write_directory
+from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs, Table
 
+if TYPE_CHECKING:
+    from counterrank.policy._index import RankIndex
+
 Id = str | int
+_LENGTHS = 4  # for how many lengths `rank` keeps its rankings
 _ONE = np.zeros(1, dtype=np.int64)  # the only query of a one-query run
 
 
@@ -59,8 +69,11 @@ class Policy(ABC):
     """A distribution over rankings for each query it has.
 
     `queries`, `items` and `bind` serve whole runs. The other methods look at one query at a time; they take ids as
-    text or integers and give them as text. A `length` cuts every ranking to its first items.
+    text or integers and give them as text. A `length` cuts every ranking to its first items. `rows`, or `stored` and
+    `restored`, say how it is written and read back: all in formats that are safe to open.
     """
+
+    kind: ClassVar[str] = ""  # its name in POLICIES, and in a policy directory
 
     @abstractmethod
     def queries(self) -> pa.Array | None:
@@ -84,10 +97,77 @@ class Policy(ABC):
     def bind(self, pairs: Pairs) -> BoundPolicy:
         """This policy on the pairs of a run. `pairs` holds every item that the policy names for a query of the run."""
 
+    @property
+    def notes(self) -> list[str]:
+        """What to know of it: what it lacks, and what stands in for it."""
+        return []
+
+    scores_features = False  # whether `scoring` makes a difference
+
+    def scoring(self, features: Any) -> Policy:
+        """This policy with these features (`log.features.Features`) to score, where it scores any."""
+        return self
+
+    def rows(self) -> pa.Table | None:
+        """The rows of a plain policy file that says the same; None where there is none."""
+        return None
+
+    def stored(self) -> Stored:
+        """What a policy directory holds of it: its rows, unless its kind says otherwise."""
+        table = self.rows()
+        if table is None:
+            raise InputError(f"{self!r} cannot be written: its kind does not say how")
+        return Stored.of(self.kind, tables={"policy.parquet": table})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Policy:
+        """The policy from what `stored` gave; anything else is refused."""
+        raise InputError(f"a {stored.kind} policy cannot be read back: its kind does not say how")
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a plain file (.parquet, .csv, .jsonl), where it can be said as one, or as a policy directory.
+
+        `read_policy` reads both. An existing policy directory is replaced as a whole.
+        """
+        place = Path(path)
+        if kind_of(place) is None:
+            if place.suffix[1:].isalpha():  # .xlsx, .pkl: a file was meant; policy-1.2 is a fine name of a directory
+                check_output(place, "write to")
+            write_directory(self.stored(), place)
+            return place
+        table = self.rows()
+        if table is None:
+            raise InputError(
+                f"{place}: {self!r} cannot be said as a file of rankings or scores: "
+                "save it as a directory, under a name without such an ending"
+            )
+        write_table(table, place)
+        return place
+
     def rank(self, query: Id, length: int | None = None) -> list[str]:
-        """The query's most likely ranking; ties go to the items that come first as text."""
-        bound = self._alone(query, length)
+        """The query's most likely ranking; ties go to the items that come first as text.
+
+        The first call ranks all queries; further ones only look the ranking up.
+        """
+        text = query if type(query) is str else str(query) if type(query) is int else id_text(query)
+        index = self.__dict__.setdefault("_ranked", {}).get(length)
+        if index is None:
+            index = self._index(length)
+        found: list[str] | None = index.get(text)
+        if found is not None:
+            return found
+        bound = self._alone(text, length)
         return _names(bound, bound.best(_ONE))
+
+    def _index(self, length: int | None) -> RankIndex:
+        """The rankings of all queries, kept for the lengths asked for last."""
+        from counterrank.policy._index import RankIndex  # which ranks by means of policies
+
+        kept = self.__dict__["_ranked"]
+        if len(kept) >= _LENGTHS:
+            kept.pop(next(iter(kept)))
+        found = kept[length] = RankIndex.of(self, length)
+        return found
 
     def marginals(self, query: Id, length: int | None = None) -> dict[str, NDArray[np.float64]]:
         """For each item, the chance of each position."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals
 from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
@@ -23,6 +26,16 @@ class Logged(Policy):
     >>> Logged()
     Logged()
     """
+
+    kind: ClassVar[str] = "logged"
+
+    def stored(self) -> Stored:
+        return Stored.of(self.kind)
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Logged:
+        stored.only()
+        return cls()
 
     def queries(self) -> None:
         return None

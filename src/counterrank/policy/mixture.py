@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +13,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals
 from counterrank.policy.base import BoundPolicy, Policy, missing_query
+from counterrank.policy.stored import Stored
 from counterrank.policy.uniform import Uniform
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
@@ -28,10 +31,33 @@ class Mixture(Policy):
     (0.75, 0.25)
     """
 
+    kind: ClassVar[str] = "mixture"
+
     def __init__(self, base: Policy, share: float, other: Policy | None = None) -> None:
         if not 0 <= share <= 1:  # also refuses NaN
             raise InputError(f"the share of a mixture is {share}: give a number from 0 to 1")
         self.base, self.share, self.other = base, float(share), Uniform() if other is None else other
+
+    def stored(self) -> Stored:
+        return Stored.of(self.kind, settings={"share": self.share}, parts={"base": self.base, "other": self.other})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Mixture:
+        parts = stored.parts()
+        if set(parts) != {"base", "other"}:
+            raise InputError(f"a mixture has the parts {', '.join(parts)}: expected base and other")
+        return cls(parts["base"], stored.number("share"), parts["other"])
+
+    @property
+    def scores_features(self) -> bool:  # type: ignore[override]
+        return self.base.scores_features or self.other.scores_features
+
+    def scoring(self, features: Any) -> Policy:
+        return Mixture(self.base.scoring(features), self.share, self.other.scoring(features))
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.base.notes, *self.other.notes]
 
     def narrowed(self, candidates: Policy) -> Policy:
         return Mixture(self.base.narrowed(candidates), self.share, self.other.narrowed(candidates))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from counterrank.policy._ordered import OrderedCandidates
 from counterrank.policy._pairs import PairMarginals, spread
 from counterrank.policy.base import Policy
 from counterrank.policy.scores import Scores
+from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
@@ -36,6 +37,8 @@ class PlackettLuce(Policy):
     [0.666666666667, 0.333333333333]
     """
 
+    kind: ClassVar[str] = "plackett_luce"
+
     def __init__(self, scores: Any, temperature: float = 1.0) -> None:
         if not (math.isfinite(temperature) and temperature > 0):
             raise InputError(
@@ -49,6 +52,24 @@ class PlackettLuce(Policy):
 
     def items(self) -> tuple[pa.Array, pa.Array]:
         return self.scores.items()
+
+    def stored(self) -> Stored:
+        """Its scores and its temperature. A plain file has no place for the temperature: see `at_temperature_1`."""
+        return Stored.of(
+            self.kind, settings={"temperature": self.temperature}, tables={"policy.parquet": self.scores.rows()}
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> PlackettLuce:
+        return cls(Scores.restored(stored), stored.number("temperature"))
+
+    def at_temperature_1(self) -> Scores:
+        """The scores with which the same policy has the temperature 1: they can be saved as a plain file.
+
+        >>> PlackettLuce({"q": {"a": 3.0}}, temperature=2).at_temperature_1().rows()["score"].to_pylist()
+        [1.5]
+        """
+        return self.scores.divided(self.temperature)
 
     def bind(self, pairs: Pairs) -> BoundPlackettLuce:
         return BoundPlackettLuce(pairs, *self.scores.candidates(pairs), self.temperature)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from counterrank.errors import InputError, near
+from counterrank.log.features import read_features
 from counterrank.log.sources import Source, open_source
 from counterrank.policy.base import Policy
+from counterrank.policy.directory import is_directory, read_directory
 from counterrank.policy.logged import Logged
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
@@ -24,14 +27,17 @@ FORMS = (
 )
 
 
-def read_policy(source: Any, *, columns: Mapping[str, str] | None = None, temperature: float = 0.0) -> Policy:
+def read_policy(
+    source: Any, *, columns: Mapping[str, str] | None = None, temperature: float = 0.0, features: Any = None
+) -> Policy:
     """A policy from rankings (query, items, probability), scores (query, item, score) or slots (query, position, item,
     probability), told from the columns.
 
-    source: a path (Parquet, CSV, JSON Lines, gzipped CSV or JSON Lines, a folder or glob of them,
+    source: a policy directory, a path (Parquet, CSV, JSON Lines, gzipped CSV or JSON Lines, a folder or glob of them,
     `file.duckdb:table`), a pandas, Polars, Arrow or Ibis table, {query: [items]}, {query: {item: score}},
     {query: [[items of a slot], …]}, a policy, or the word "logging". columns: their names where they differ, as
-    {"items": "shown"}. temperature, for scores: 0 sorts, a positive one is Plackett–Luce.
+    {"items": "shown"}. temperature, for scores: 0 sorts, a positive one is Plackett–Luce. features, for a policy that
+    scores them: anything that `read_features` takes.
 
     >>> read_policy({7: ["b", "a"]}).rank("7")
     ['b', 'a']
@@ -41,6 +47,8 @@ def read_policy(source: Any, *, columns: Mapping[str, str] | None = None, temper
     if not (math.isfinite(temperature) and temperature >= 0):
         raise InputError(f"the temperature is {temperature}: give 0 to sort by score, or a positive number")
     policy = _plain(source, columns)
+    if features is not None:
+        policy = policy.scoring(read_features(features))
     if temperature == 0:
         return policy
     if isinstance(policy, Scores):
@@ -55,7 +63,20 @@ def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
         return Logged()
     if isinstance(source, Mapping) and not _is_columns(source):
         return _from_dict(source)
-    opened = open_source(pa.table(dict(source)) if isinstance(source, Mapping) else source)
+    if isinstance(source, str | Path) and is_directory(source):
+        if columns:
+            raise InputError(f"{source}: a policy directory has its own column names: leave columns out")
+        return _from_directory(source)
+    return _of_source(open_source(pa.table(dict(source)) if isinstance(source, Mapping) else source), columns)
+
+
+def of_rows(table: pa.Table, name: str) -> Policy:
+    """A policy from the rows of a plain policy file; errors speak of `name`."""
+    part = open_source(table)
+    return _of_source(Source(name, part.parts), None)
+
+
+def _of_source(opened: Source, columns: Mapping[str, str] | None) -> Policy:
     table = opened.read(_named(opened, columns or {}))
     try:
         given = table["probability"] if "probability" in table.column_names else None
@@ -66,6 +87,15 @@ def _plain(source: Any, columns: Mapping[str, str] | None) -> Policy:
         return Scores(table["query"], table["item"], table["score"])
     except InputError as error:
         raise InputError(f"{opened.label}: {error}") from None
+
+
+def _from_directory(path: str | Path) -> Policy:
+    stored = read_directory(path)
+    try:
+        return stored.policy()
+    except (InputError, pa.ArrowException, RecursionError) as error:  # Arrow's: texts that are not UTF-8, and the like
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: {said}") from None
 
 
 def _is_columns(source: Mapping[Any, Any]) -> bool:

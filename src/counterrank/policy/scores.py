@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from counterrank.policy._coded import Coded, locate, reject_repeats
 from counterrank.policy._ordered import OrderedCandidates, is_ranking
 from counterrank.policy._pairs import PairMarginals, spread
 from counterrank.policy.base import Id, Policy
+from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
@@ -36,6 +37,8 @@ class Scores(Policy):
     >>> policy.probability("q", ["b", "c", "a"])
     0.5
     """
+
+    kind: ClassVar[str] = "scores"
 
     def __init__(self, queries: Any, items: Any, scores: Any) -> None:
         self._queries, self._items = Coded.of(queries, "query"), Coded.of(items, "item")
@@ -86,6 +89,19 @@ class Scores(Policy):
         starts = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
         offsets = pa.array(np.append(starts, len(order)), pa.int32())
         return self._queries.take(order[starts]), pa.ListArray.from_arrays(offsets, self._items.take(order))
+
+    def rows(self) -> pa.Table:
+        queries, items = self.items()
+        return pa.table({"query": queries, "item": items, "score": pa.array(self._scores)})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Scores:
+        stored.only("policy.parquet")
+        return cls(*stored.columns("policy.parquet", {"query": "id", "item": "id", "score": "number"}).columns)
+
+    def divided(self, by: float) -> Scores:
+        """The same with every score divided by a positive number."""
+        return Scores(*self.items(), self._scores / by)
 
     def candidates(self, pairs: Pairs) -> tuple[Codes, NDArray[np.float64]]:
         """The scored rows of `pairs`, and their scores."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from counterrank.ids import Codes, Ids
 from counterrank.policy._coded import Coded, distinct, locate
 from counterrank.policy._product import BoundSlots
 from counterrank.policy.base import Id, Policy
+from counterrank.policy.stored import Stored
 from counterrank.policy.table import TOLERANCE
 from counterrank.statistics.pairs import Pairs
 
@@ -33,6 +34,8 @@ class Slots(Policy):
     >>> policy.marginals("q")["c"].tolist()
     [0.0, 1.0]
     """
+
+    kind: ClassVar[str] = "slots"
 
     def __init__(self, queries: Any, positions: Any, items: Any, probabilities: Any = None) -> None:
         self._queries, self._items = Coded.of(queries, "query"), Coded.of(items, "item")
@@ -65,6 +68,17 @@ class Slots(Policy):
             raise InputError("some slots have probabilities and some not: give them for all slots, or for none")
         chances = [float(of[a]) for _, _, a, of in flat if isinstance(of, Mapping)]
         return cls([row[0] for row in flat], [row[1] for row in flat], [row[2] for row in flat], chances or None)
+
+    def rows(self) -> pa.Table:
+        queries, items = self.items()
+        positions, chances = pa.array(self._positions + 1), pa.array(self._probabilities)
+        return pa.table({"query": queries, "position": positions, "item": items, "probability": chances})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Slots:
+        stored.only("policy.parquet")
+        wanted = {"query": "id", "position": "count", "item": "id", "probability": "number"}
+        return cls(*stored.columns("policy.parquet", wanted).columns)
 
     def queries(self) -> pa.Array:
         return self._queries.texts

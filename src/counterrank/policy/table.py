@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from counterrank.ids import Codes
 from counterrank.policy._coded import Coded, distinct, list_array, locate
 from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import Id, Policy
+from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 
 TOLERANCE = 1e-6  # how far from 1 a query's probabilities may sum
@@ -35,6 +36,8 @@ class Table(Policy):
     >>> policy.probability("q", ["b"], length=1)
     0.25
     """
+
+    kind: ClassVar[str] = "table"
 
     def __init__(self, queries: Any, items: Any, probabilities: Any = None) -> None:
         self._queries = Coded.of(queries, "query")
@@ -81,6 +84,16 @@ class Table(Policy):
         offsets = pa.array(self._offsets, pa.int32())
         items = self._items.take(np.arange(len(self._items)))
         return self._queries.take(np.arange(len(self._queries))), pa.ListArray.from_arrays(offsets, items)
+
+    def rows(self) -> pa.Table:
+        queries, items = self.rankings()
+        return pa.table({"query": queries, "items": items, "probability": pa.array(self._probabilities)})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Table:
+        stored.only("policy.parquet")
+        rows = stored.columns("policy.parquet", {"query": "id", "items": "ids", "probability": "number"})
+        return cls(*rows.columns)
 
     def bind(self, pairs: Pairs) -> WeightedRankings:
         query = pairs.query_ids.codes(self._queries.texts)[self._queries.codes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,10 @@ from counterrank.policy._product import BoundSlots
 from counterrank.policy.base import Policy
 from counterrank.policy.scores import BoundScores
 from counterrank.policy.slots import Slots
+from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
+
+_COLUMNS = {"query": "id", "position": "count", "item": "id"}
 
 
 class Uniform(Policy):
@@ -35,6 +38,8 @@ class Uniform(Policy):
     >>> Uniform({"q": [["a", "b"], ["c"]]}).probability("q", ["b", "c"])
     0.5
     """
+
+    kind: ClassVar[str] = "uniform"
 
     def __init__(self, candidates: Any = None) -> None:
         self._pairs: tuple[Coded, Coded] | None = None
@@ -71,6 +76,27 @@ class Uniform(Policy):
         queries, items = self._pairs
         every = np.arange(len(queries))
         return queries.take(every), items.take(every)
+
+    def rows(self) -> pa.Table | None:
+        """Equal scores, or slots: of the candidates that were given."""
+        if self._slots is not None:
+            return self._slots.rows()
+        queries, items = self.items()
+        zeros = pa.array(np.zeros(len(items)))
+        return pa.table({"query": queries, "item": items, "score": zeros}) if self._pairs is not None else None
+
+    def stored(self) -> Stored:
+        rows = self.rows()
+        columns = [name for name in rows.column_names if name in _COLUMNS] if rows is not None else []
+        tables = {"candidates.parquet": rows.select(columns)} if rows is not None else {}
+        return Stored.of(self.kind, tables=tables)
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Uniform:
+        stored.only("candidates.parquet?")
+        if "candidates.parquet" not in stored.files:
+            return cls()
+        return cls(stored.columns("candidates.parquet", _COLUMNS, optional=["position"]))
 
     def rankings(self) -> tuple[pa.Array, pa.Array] | None:
         return self._slots.rankings() if self._slots is not None else None
