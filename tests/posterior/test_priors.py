@@ -8,9 +8,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betaln, digamma, gammaln, polygamma
+from scipy.stats import beta as beta_distribution
 
 from counterrank.errors import InputError
-from counterrank.posterior import choose_prior, log_likelihood, read_prior
+from counterrank.posterior import BOUNDS, choose_prior, log_likelihood, quantile, read_prior
 from counterrank.posterior._gamma import bend_rise, log_rise, slope_rise
 
 BOX = (-10 * math.log(2), 20 * math.log(2))
@@ -128,3 +129,45 @@ def test_of_equally_likely_priors_on_the_grid_the_smallest_is_taken() -> None:
     """One item clicked once, one not: αβ/(α+β)² is the same for all α = β."""
     found = choose_prior("grid", np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.array([0, 2]))
     assert (found.alpha[0], found.beta[0]) == (1.0, 1.0)
+
+
+def test_a_prior_is_given_for_all_for_each_query_or_for_each_item() -> None:
+    rng = np.random.default_rng(9)
+    starts = np.array([0, 3, 3, 10])
+    looks = rng.integers(0, 50, 10).astype(float)
+    clicks = rng.binomial(looks.astype(int), 0.3).astype(float)
+    alpha, beta = rng.uniform(0.1, 9, 10), rng.uniform(0.1, 90, 10)
+    by_item = choose_prior((alpha, beta), clicks, looks, starts)
+    assert by_item.by_item
+    assert by_item.pair is by_item.of_query(0) is None
+    by_query = choose_prior((alpha[:3], 2.0), clicks, looks, starts)
+    assert by_query.of_query(2) == (alpha[2], 2.0)
+    for_all = choose_prior((1.5, 4.0), clicks, looks, starts)
+    assert for_all.pair == for_all.of_query(1) == (1.5, 4.0)
+    of = np.repeat([0, 1, 2], np.diff(starts))
+    whole = {"item": (by_item, alpha, beta), "query": (by_query, alpha[of], np.full(10, 2.0)),
+             "all": (for_all, np.full(10, 1.5), np.full(10, 4.0))}  # fmt: skip
+    for prior, a, b in whole.values():
+        assert [part.tolist() for part in prior.on(starts)] == [a.tolist(), b.tolist()]
+        slow = beta_distribution.ppf(0.1, a + clicks, b + looks - clicks)
+        np.testing.assert_allclose(BOUNDS["bayes"].lower(clicks, looks, 0.2, *prior.on(starts)), slow, rtol=1e-9)
+        for level in (0.025, 0.5, 0.975):
+            slow = beta_distribution.ppf(level, a + clicks, b + looks - clicks)
+            np.testing.assert_allclose(quantile(clicks, looks, level, *prior.on(starts)), slow, rtol=1e-9)
+        expected = float((betaln(a + clicks, b + looks - clicks) - betaln(a, b)).sum())
+        assert log_likelihood(clicks, looks, *prior.on(starts)) == pytest.approx(expected, rel=1e-10)
+    # an item's bound depends on its own prior alone
+    other = choose_prior((np.r_[alpha[:9], 50.0], beta), clicks, looks, starts)
+    before, after = (BOUNDS["bayes"].lower(clicks, looks, 0.2, *prior.on(starts)) for prior in (by_item, other))
+    assert (before[:9] == after[:9]).all()
+    assert before[9] < after[9]
+
+
+@pytest.mark.parametrize(
+    "given", [(np.ones(4), 1.0), (np.ones(3), np.ones(10)), (np.ones((10, 1)), 1.0), (0.0, 1.0), (np.nan, 1.0),
+              (np.r_[np.ones(9), np.inf], 1.0), (1.0, np.r_[np.ones(9), -1.0])],
+)  # fmt: skip
+def test_given_priors_that_make_no_sense_are_refused(given: tuple[object, object]) -> None:
+    with pytest.raises(InputError, match="α and β") as caught:
+        choose_prior(given, np.zeros(10), np.zeros(10), np.array([0, 3, 3, 10]))  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)

@@ -152,8 +152,7 @@ def choose_delta(
 def _rates(held: Stock, learnt: Stock) -> Vector:
     """The click rate of each item in `held`; where there were no looks, the posterior mean of `learnt`."""
     prior = choose_prior("fit", learnt.clicks, learnt.looks, learnt.pairs.starts)
-    of = learnt.pairs.queries
-    alpha, beta = prior.alpha[of], prior.beta[of]
+    alpha, beta = prior.on(learnt.pairs.starts)
     mean = (alpha + learnt.clicks) / (alpha + beta + learnt.looks)
     return np.asarray(np.divide(held.clicks, held.looks, out=mean, where=held.looks > 0))
 

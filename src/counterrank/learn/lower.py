@@ -42,7 +42,7 @@ class Asked:
         """(P,) the bound of each item, NaN where it has none."""
         of = stock.pairs.queries
         ones = np.ones(len(of))
-        alpha, beta = (ones, ones) if prior is None else (prior.alpha[of], prior.beta[of])
+        alpha, beta = (ones, ones) if prior is None else prior.on(stock.pairs.starts)
         level = self.levels(stock, delta)[of]
         return BOUNDS[self.bound].lower(stock.clicks, stock.looks, level, alpha, beta)
 

@@ -47,9 +47,10 @@ class Pessimistic(Optimization):
 
     def row_details(self, row: int) -> dict[str, Any]:
         mine = slice(self.offsets[row], self.offsets[row + 1])
+        own = self.prior.of_query(row) if self.prior is not None else None
         return {
             "lower": _numbers(self.lower[mine]),
-            "prior": [float(self.prior.alpha[row]), float(self.prior.beta[row])] if self.prior is not None else None,
+            "prior": list(own) if own is not None else None,
             "clicks": self.clicks[mine].tolist(),
             "looks": self.looks[mine].tolist(),
             "delta": float(self.deltas[row]),

@@ -27,16 +27,26 @@ class Bound:
     says: str
 
 
+def quantile(clicks: Vector, looks: Vector, level: Delta, alpha: Vector, beta: Vector) -> Vector:
+    """The quantile of Beta(α + clicks, β + looks − clicks) at a level from 0 to 1; without looks it is the prior's.
+
+    >>> zero, one = np.zeros(1), np.ones(1)
+    >>> quantile(zero, zero, 0.25, one, one).round(9).tolist()
+    [0.25]
+    """
+    from scipy.special import betaincinv
+
+    with np.errstate(under="ignore"):  # next to 0 is 0
+        return np.asarray(betaincinv(alpha + clicks, beta + (looks - clicks), level), dtype=np.float64)
+
+
 def bayes(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:
     """The δ/2 quantile of Beta(α + clicks, β + looks − clicks): cief2024, eq. 6. Without looks it is the prior's.
 
     >>> bayes(np.array([1.0]), np.array([1.0]), 0.5, np.array([1.0]), np.array([1.0])).tolist()
     [0.5]
     """
-    from scipy.special import betaincinv
-
-    with np.errstate(under="ignore"):  # next to 0 is 0
-        return np.asarray(betaincinv(alpha + clicks, beta + (looks - clicks), delta / 2), dtype=np.float64)
+    return quantile(clicks, looks, delta / 2, alpha, beta)
 
 
 def mle(clicks: Vector, looks: Vector, delta: Delta, alpha: Vector, beta: Vector) -> Vector:

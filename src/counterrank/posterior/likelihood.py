@@ -14,14 +14,19 @@ from counterrank.posterior._gamma import log_rise
 Vector = NDArray[np.float64]
 
 
-def log_likelihood(clicks: ArrayLike, looks: ArrayLike, alpha: float, beta: float) -> float:
+def log_likelihood(clicks: ArrayLike, looks: ArrayLike, alpha: ArrayLike, beta: ArrayLike) -> float:
     """Σ over items of log ∫ z^clicks (1−z)^(looks−clicks) Beta(z; α, β) dz. An item without looks adds 0.
+
+    α and β are numbers, or each item's own.
 
     >>> round(log_likelihood([1.0], [2.0], 1.0, 1.0), 6)  # ∫ z(1−z) dz = 1/6
     -1.791759
     """
     hits, tries = np.asarray(clicks, dtype=np.float64), np.asarray(looks, dtype=np.float64)
-    return float(_of_group(hits, tries - hits, np.ones(len(hits)), 0, len(hits), float(alpha), float(beta)))
+    if np.ndim(alpha) == 0 and np.ndim(beta) == 0:
+        return float(_of_group(hits, tries - hits, np.ones(len(hits)), 0, len(hits), float(alpha), float(beta)))  # type: ignore[arg-type]
+    each = [np.broadcast_to(np.asarray(part, dtype=np.float64), hits.shape).copy() for part in (alpha, beta)]
+    return float(_of_items(hits, tries - hits, each[0], each[1]))
 
 
 def on_grid(hits: Vector, misses: Vector, count: Vector, starts: Codes, steps: Vector) -> NDArray[np.float64]:
@@ -66,4 +71,13 @@ def _of_group(
     for p in range(first, stop):
         up, down = log_rise(alpha, hits[p]), log_rise(beta, misses[p])
         total += count[p] * (up + down - log_rise(alpha + beta, hits[p] + misses[p]))
+    return total
+
+
+@njit(cache=True)
+def _of_items(hits: Any, misses: Any, alpha: Any, beta: Any) -> float:  # pragma: no cover
+    total = 0.0
+    for p in range(len(hits)):
+        up, down = log_rise(alpha[p], hits[p]), log_rise(beta[p], misses[p])
+        total += up + down - log_rise(alpha[p] + beta[p], hits[p] + misses[p])
     return total

@@ -22,12 +22,24 @@ _STARTS: Vector = np.exp2(np.arange(-10.0, 21.0, 2.0))
 
 @dataclass(frozen=True)
 class Prior:
-    """Beta(α, β) for each query; `scope` says whether they share one. `edge`: a fit ended on the edge of its box."""
+    """Beta(α, β) for each query, or for each (query, item). `edge`: a fit ended on the edge of its box."""
 
-    alpha: Vector  # (Q,)
-    beta: Vector  # (Q,)
-    shared: bool
+    alpha: Vector  # (Q,), or (P,) where `by_item`
+    beta: Vector  # as α
+    shared: bool  # whether all queries have one
     edge: NDArray[np.bool_]  # (Q,)
+    by_item: bool = False
+
+    def on(self, starts: Codes) -> tuple[Vector, Vector]:
+        """(P,): α and β of each item, those of query q being rows starts[q]:starts[q+1]."""
+        if self.by_item:
+            return self.alpha, self.beta
+        sizes = np.diff(starts)
+        return np.repeat(self.alpha, sizes), np.repeat(self.beta, sizes)
+
+    def of_query(self, query: int) -> tuple[float, float] | None:
+        """The one prior of a query's items, where they share it."""
+        return None if self.by_item else (float(self.alpha[query]), float(self.beta[query]))
 
     @property
     def pair(self) -> tuple[float, float] | None:
@@ -89,19 +101,23 @@ def _best(grid: NDArray[np.float64], steps: Vector) -> NDArray[np.float64]:
 PRIORS: dict[str, Callable[[Groups], NDArray[np.float64]]] = {"grid": best_on_grid, "fit": fitted}
 
 
-def choose_prior(
-    prior: str | tuple[float, float], clicks: Vector, looks: Vector, starts: Codes, scope: str = "query"
-) -> Prior:
-    """The prior of each query, whose items are rows starts[q]:starts[q+1]: given as (α, β), or a name of `PRIORS`.
+Given = tuple[float | Vector, float | Vector]  # α and β: of all items, of each query (Q,), or of each item (P,)
+
+
+def choose_prior(prior: str | Given, clicks: Vector, looks: Vector, starts: Codes, scope: str = "query") -> Prior:
+    """The prior of each query, whose items are rows starts[q]:starts[q+1]: a name of `PRIORS`, or given as (α, β).
+
+    Given numbers hold for all; arrays are of each query or of each item.
 
     >>> starts = np.array([0, 3])
     >>> choose_prior("grid", np.array([1.0, 2.0, 9.0]), np.array([10.0, 10.0, 10.0]), starts).pair is None
     True
+    >>> choose_prior((np.array([1.0, 2.0, 3.0]), 5.0), np.zeros(3), np.zeros(3), starts).on(starts)[1].tolist()
+    [5.0, 5.0, 5.0]
     """
     size = len(starts) - 1
     if not isinstance(prior, str):
-        alpha, beta = prior
-        return Prior(np.full(size, alpha), np.full(size, beta), True, np.zeros(size, dtype=bool))
+        return _given(prior, size, int(starts[-1]))
     if prior not in PRIORS:
         raise unknown("prior", prior, [*PRIORS, "or α,β such as 1,1"])
     if scope not in SCOPES:
@@ -114,6 +130,20 @@ def choose_prior(
     if prior == "fit":
         edge = np.asarray(((found[:, :2] <= LOW) | (found[:, :2] >= HIGH)).any(axis=1))
     return Prior(np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1]), shared, edge)
+
+
+def _given(prior: Given, queries: int, items: int) -> Prior:
+    alpha, beta = (np.asarray(part, dtype=np.float64) for part in prior)
+    shapes = {part.shape for part in (alpha, beta)} - {()}
+    if len(shapes) > 1 or not shapes <= {(queries,), (items,)}:
+        came = " and ".join(str(part.shape) for part in (alpha, beta))
+        raise InputError(f"α and β have shapes {came}: give numbers, or {queries} (of queries) or {items} (of items)")
+    if not all((np.isfinite(part) & (part > 0)).all() for part in (alpha, beta)):
+        raise InputError("α and β of a Beta prior are finite and above 0: some that came are not")
+    shape = shapes.pop() if shapes else None
+    by_item = shape is not None and shape != (queries,)
+    full = [np.broadcast_to(part, shape or (queries,)).astype(np.float64) for part in (alpha, beta)]
+    return Prior(full[0], full[1], shape is None, np.zeros(queries, dtype=bool), by_item)
 
 
 def read_prior(text: str) -> str | tuple[float, float]:
