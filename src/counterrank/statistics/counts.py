@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from counterrank.statistics.rankings import RankingGroups, Rankings
 
 @dataclass(frozen=True)
 class Counts:
-    """The additive statistics of a log, or of a part of it: `part + part` is the whole.
+    """The additive statistics of a log, or of a part of it: `part + part` is the whole (but for `whole`: see there).
 
     Impressions are counted with their multiplicity. The reward of an impression is its page-level reward, or the
     weighted sum of its clicks down to position K; it is counted from `origin`, so that sums of squares lose no digits.
@@ -35,7 +36,7 @@ class Counts:
     log_impressions: int  # of the whole log, also of queries that were not asked for
     longest: int  # the longest list, uncut
     origin: float = 0.0
-    whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log, where they were asked for
+    whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log; sums have none
     pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
     extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
     looks: LookCounts | None = None
@@ -46,6 +47,12 @@ class Counts:
     def total(self) -> int:
         """Impressions counted."""
         return int(self.impressions.sum())
+
+    def save(self, path: str | Path) -> None:
+        """Write it as one .npz file, without pickles; `statistics.store.read_counts` reads it back."""
+        from counterrank.statistics.store import save_counts  # which knows all that counts hold
+
+        save_counts(self, path)
 
     def extended(self, queries: Codes, items: pa.Array) -> Counts:
         """The same counts with pairs added for items (as text) that the log never shows."""

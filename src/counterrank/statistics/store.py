@@ -1,0 +1,193 @@
+"""Counts as one file: arrays in NumPy's .npz form, without pickles, so that a file from elsewhere is safe to open."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.errors import InputError
+from counterrank.ids import Ids
+from counterrank.output import writing
+from counterrank.statistics.counts import Counts, sum_chunks
+from counterrank.statistics.days import DaySums
+from counterrank.statistics.looks import LookCounts
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.rankings import Rankings
+
+FORMAT, VERSION = "counterrank-counts", 1
+_GROUPS = ("rankings", "pages")
+_INSIDE: dict[str, Callable[..., Any]] = {
+    "pairs": Pairs, "rankings": Rankings, "pages": Rankings, "looks": LookCounts, "patterns": Patterns, "days": DaySums,
+}  # fmt: skip
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_counts(counts: Counts, path: str | Path) -> None:
+    """Write counts; a file that is there is replaced. Groups of rankings that live on disk are read whole."""
+    arrays: Arrays = {}
+    numbers: dict[str, Any] = {}
+    for name in (each.name for each in fields(counts)):
+        value = getattr(counts, name)
+        _put(name, sum_chunks(value) if name in _GROUPS and value is not None else value, arrays, numbers)
+    head = json.dumps({"format": FORMAT, "version": VERSION, "numbers": numbers})
+    with writing(path) as file:
+        np.savez(file, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays)
+
+
+def read_counts(path: str | Path) -> Counts:
+    """The counts that `save` wrote; whatever is not as it should be is refused in one line."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}): check the path") from None
+    try:
+        return _read(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}: count the log anew") from None
+    except (ValueError, KeyError, TypeError, IndexError, EOFError, OSError, MemoryError, OverflowError, RecursionError,
+            zipfile.BadZipFile, NotImplementedError, SyntaxError, pa.ArrowException) as error:  # fmt: skip
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+        raise InputError(f"{path}: not a whole file of counts ({said}): count the log anew") from None
+
+
+def _read(data: bytes) -> Counts:
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
+            raise InputError("the file is compressed, which counts never are")  # so it is no larger than it looks
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    head = json.loads(arrays.pop("head").tobytes().decode())
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise InputError(f"the file does not say that it is {FORMAT}")
+    if head.get("version") != VERSION:
+        raise InputError(f"the file is of version {str(head.get('version'))[:20]}, but this program reads {VERSION}")
+    numbers = dict(head["numbers"])
+    counts = Counts(**{each.name: _get(each.name, arrays, numbers) for each in fields(Counts)})
+    if arrays or numbers:
+        raise InputError(f"the file holds {min([*arrays, *numbers])!r}, which no counts have")
+    _check(counts)
+    return counts
+
+
+def _put(name: str, value: Any, arrays: Arrays, numbers: dict[str, Any]) -> None:
+    """A field as arrays and numbers, under its name and those of what is inside; nothing of what is None."""
+    if isinstance(value, Ids):
+        offsets, texts = _bytes(value.texts)
+        arrays[f"{name}.offsets"], arrays[f"{name}.bytes"] = offsets, texts
+        numbers[f"{name}.integer"] = value.integer
+    elif is_dataclass(value):
+        for each in fields(value):
+            _put(f"{name}.{each.name}", getattr(value, each.name), arrays, numbers)
+    elif isinstance(value, tuple):
+        arrays[f"{name}.0"], arrays[f"{name}.1"] = map(np.asarray, value)
+    elif isinstance(value, np.ndarray):
+        arrays[name] = value
+    elif value is not None:
+        numbers[name] = value
+
+
+def _get(name: str, arrays: Arrays, numbers: dict[str, Any]) -> Any:
+    """The field that `_put` took apart."""
+    last = name.rpartition(".")[2]
+    if last in ("query_ids", "item_ids"):
+        texts = _texts(arrays.pop(f"{name}.offsets"), arrays.pop(f"{name}.bytes"))
+        return Ids(texts, bool(numbers.pop(f"{name}.integer")))
+    if name in _INSIDE:
+        make = _INSIDE[name]
+        if not any(key.startswith(f"{name}.") for key in arrays):
+            return None
+        return make(**{each.name: _get(f"{name}.{each.name}", arrays, numbers) for each in fields(make)})  # type: ignore[arg-type]
+    if f"{name}.0" in arrays:
+        both = arrays.pop(f"{name}.0"), arrays.pop(f"{name}.1")
+        return both if both[0].ndim else (float(both[0]), float(both[1]))
+    if name in arrays:
+        return arrays.pop(name)
+    return numbers.pop(name, None)
+
+
+def _bytes(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Texts one after the other, and where each begins."""
+    each = [text.encode() for text in texts.to_pylist()]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in each])]).astype(np.int64)
+    return offsets, np.frombuffer(b"".join(each), dtype=np.uint8)
+
+
+def _texts(offsets: NDArray[Any], data: NDArray[Any]) -> pa.Array:
+    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != data.size:
+        raise InputError("the ids are not whole")
+    if (np.diff(offsets) < 0).any():
+        raise InputError("the ids are not in order")
+    whole = data.astype(np.uint8).tobytes()
+    ends = offsets.tolist()
+    texts = [whole[low:high].decode() for low, high in pairwise(ends)]
+    if len(set(texts)) < len(texts):
+        raise InputError("an id comes twice")
+    return pa.array(texts, pa.string())
+
+
+def _check(counts: Counts) -> None:
+    """Refuse counts whose arrays do not fit each other, before a compiled loop trusts them."""
+    pairs = counts.pairs
+    if not isinstance(pairs, Pairs) or type(pairs.positions) is not int or pairs.positions < 0:
+        raise InputError("the pairs are not whole")
+    q, p, k = len(pairs.query_ids), len(pairs.items), pairs.positions
+    _shaped("starts", pairs.starts, (q + 1,), 0, p)
+    _shaped("items", pairs.items, (p,), 0, len(pairs.item_ids) - 1)
+    _shaped("lengths", pairs.lengths, (q,), 0)
+    if pairs.starts[0] != 0 or pairs.starts[-1] != p or (np.diff(pairs.starts) < 0).any():
+        raise InputError("the pairs are not in order")
+    _shaped("impressions", counts.impressions, (q,), 0)
+    _shaped("shown", counts.shown, (p, k), 0)
+    _shaped("clicked", counts.clicked, (p, k), 0)
+    for name in ("reward", "reward2"):
+        _shaped(name, getattr(counts, name), (q,))
+    for groups in (counts.rankings, counts.pages):
+        if isinstance(groups, Rankings):
+            g = len(groups.queries)
+            _shaped("queries of rankings", groups.queries, (g,), 0, q - 1)
+            _shaped("rankings", groups.rows, (g, k), -1, p - 1)
+            for each in (groups.impressions, groups.reward, groups.reward2, groups.propensity):
+                _shaped("sums of rankings", each, (g,)) if each is not None else None
+            _shaped("clicks of rankings", groups.clicks, (g, k), 0) if groups.clicks is not None else None
+    if counts.looks is not None:
+        _shaped("looks", counts.looks.table, (p, 4), 0)
+        _shaped("last clicks", counts.looks.last_at, (q, k), 0)
+    if counts.patterns is not None:
+        g = len(counts.patterns.queries)
+        _shaped("queries of patterns", counts.patterns.queries, (g,), 0, q - 1)
+        _shaped("patterns", counts.patterns.coded, (g, k), -1, 2 * p - 1)
+        _shaped("impressions of patterns", counts.patterns.impressions, (g,), 0)
+    if counts.days is not None:
+        size = (len(counts.days.days),)
+        for name in ("days", "impressions", "reward", "reward2"):
+            _shaped(name, getattr(counts.days, name), size)
+    for name in ("log_impressions", "longest"):
+        if type(getattr(counts, name)) is not int:
+            raise InputError(f"{name} is not a whole number")
+    if isinstance(counts.origin, bool) or not isinstance(counts.origin, int | float):
+        raise InputError("the origin is not a number")
+
+
+def _shaped(name: str, array: Any, shape: tuple[int, ...], low: float | None = None, high: float | None = None) -> None:
+    """An array of finite numbers of this shape; whole ones from `low` to `high` where they are given."""
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in "if":
+        came = array.shape if isinstance(array, np.ndarray) else type(array).__name__
+        raise InputError(f"{name}: {came} came where {shape} numbers were expected")
+    if not np.isfinite(array).all() or (low is not None and array.dtype.kind != "i"):
+        raise InputError(f"{name}: some are not whole numbers, or not finite")
+    if array.size and ((low is not None and array.min() < low) or (high is not None and array.max() > high)):
+        raise InputError(f"{name}: some are out of range")
+
+
+__all__ = ["read_counts", "save_counts"]

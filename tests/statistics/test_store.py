@@ -1,0 +1,197 @@
+"""Counts are stored and read back, and parts add up to the whole."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import zipfile
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import counterrank as cr
+import worlds
+from counterrank.engine import Plan
+from counterrank.engine.embedded import Embedded
+from counterrank.errors import InputError
+from counterrank.evaluate.options import position_weights
+from counterrank.ids import Ids
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.store import read_counts
+
+
+def count(rows: list[dict[str, Any]], **more: Any) -> Counts:
+    plan = Plan(metric="clicks", weights=position_weights("dcg"), rankings="all", days="day" in rows[0], **more)
+    return Embedded().count(cr.read_log(worlds.to_arrow(rows)), plan).counts
+
+
+def make_rows(seed: int) -> list[dict[str, Any]]:
+    rows = worlds.make_rows(random.Random(seed), queries=5, style="hostile", impressions=True, rows_per_query=(3, 9))
+    return [{**row, "day": number % 3} for number, row in enumerate(rows)]
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Ids):
+        return value.texts.to_pylist(), value.integer
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+PLANS: list[dict[str, Any]] = [
+    {}, {"ranking_clicks": True}, {"looks": True}, {"patterns": True}, {"pages": "all"}, {"top": 2},
+    {"whole_log": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", PLANS, ids=str)
+def test_counts_come_back_as_they_were(more: dict[str, Any], tmp_path: Path) -> None:
+    counts = count(make_rows(1), **more)
+    counts.save(tmp_path / "c.npz")
+    counts.save(tmp_path / "c.npz")
+    found = read_counts(tmp_path / "c.npz")
+    if counts.pages is None:
+        assert plain(found) == plain(counts)
+    assert plain(found + found) == plain(counts + counts)
+    again = replace(counts, extremes=(-0.5, 2.0), origin=0.25)
+    again.save(tmp_path / "d.npz")
+    assert read_counts(tmp_path / "d.npz").extremes == (-0.5, 2.0)
+
+
+def named(counts: Counts) -> dict[Any, Any]:
+    """Every number of the counts under names instead of codes."""
+    pairs, out = counts.pairs, {}
+    texts = pairs.query_ids.texts.to_pylist(), pairs.item_ids.texts.to_pylist()
+    who = [(texts[0][q], texts[1][i]) for q, i in zip(pairs.queries, pairs.items, strict=True)]
+    for q, query in enumerate(texts[0]):
+        out[query] = (counts.impressions[q], counts.reward[q], counts.reward2[q], pairs.lengths[q])
+        if counts.looks is not None:
+            out["last", query] = counts.looks.last_at[q]
+    for p, pair in enumerate(who):
+        out[pair] = (*counts.shown[p], *counts.clicked[p])
+        if counts.looks is not None:
+            out["looks", pair] = counts.looks.table[p]
+    if counts.rankings is not None:
+        for chunk in counts.rankings.chunks():
+            for g, rows in enumerate(chunk.rows):
+                key = texts[0][chunk.queries[g]], tuple(who[row] for row in rows if row >= 0)
+                clicks = chunk.clicks[g] if chunk.clicks is not None else []
+                out["ranking", key] = (chunk.impressions[g], chunk.reward[g], chunk.reward2[g], *clicks)
+    if counts.patterns is not None:
+        for g, coded in enumerate(counts.patterns.coded):
+            key = texts[0][counts.patterns.queries[g]], tuple((who[v >> 1], v & 1) for v in coded if v >= 0)
+            out["pattern", key] = counts.patterns.impressions[g]
+    if counts.days is not None:
+        for d, day in enumerate(counts.days.days):
+            out["day", day] = (counts.days.impressions[d], counts.days.reward[d], counts.days.reward2[d])
+    return out | {"log": counts.log_impressions, "longest": counts.longest, "positions": pairs.positions}
+
+
+@pytest.mark.parametrize("more", [{}, {"ranking_clicks": True}, {"looks": True}, {"patterns": True}], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_of_other_words_and_depths_add_up_to_the_whole(seed: int, more: dict[str, Any], tmp_path: Path) -> None:
+    rows = make_rows(seed)
+    rows.sort(key=lambda row: (len(row["items"]), row["query"]))  # parts differ in queries, items and depth
+    whole = count(rows, **more)
+    cuts = sorted(random.Random(seed).sample(range(1, len(rows)), 2))
+    parts = [count(rows[low:high], **more) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    stored = []
+    for number, part in enumerate(parts):
+        part.save(tmp_path / f"{number}.npz")
+        stored.append(read_counts(tmp_path / f"{number}.npz"))
+    for one, two, three in (parts, stored, parts[::-1]):
+        for added in ((one + two) + three, one + (two + three)):
+            got, wanted = named(added), named(whole)
+            assert set(got) == set(wanted)
+            for key, value in wanted.items():
+                np.testing.assert_allclose(got[key], value, rtol=1e-9, atol=1e-9, err_msg=str(key))
+
+
+def test_parts_with_other_origins_add_up() -> None:
+    rows = make_rows(7)
+    whole, one, two = count(rows), count(rows[:9]), count(rows[9:])
+    for key, value in named(whole).items():
+        np.testing.assert_allclose(named(one + two.rebased(0.7))[key], value, rtol=1e-9, atol=1e-9)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read_counts(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def changed(path: Path, **arrays: Any) -> Path:
+    with np.load(path) as file:
+        old = {name: file[name] for name in file.files}
+    with path.open("wb") as out:
+        np.savez(out, **{name: value for name, value in (old | arrays).items() if value is not None})
+    return path
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return print, ("a pickle was run",)
+
+
+def test_damaged_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.npz"
+
+    def fresh() -> Path:
+        count(make_rows(2), patterns=True).save(path)
+        return path
+
+    data = fresh().read_bytes()
+    for damage in (b"", data[:-30], data[: len(data) // 2], b"x" * 100, pickle.dumps(Bomb()), data[::-1]):
+        path.write_bytes(damage)
+        refused(path)
+    refused(tmp_path / "nothing.npz")
+    refused(tmp_path)
+    with np.load(fresh()) as file:
+        items, shown, head = file["pairs.items"], file["shown"], json.loads(file["head"].tobytes())
+    for change in (
+        {"shown": shown[:, :1]}, {"shown": shown * 1.0}, {"shown": -shown - 1}, {"shown": shown[:-1]},
+        {"pairs.items": items + 10**6}, {"pairs.items": items - 10**6}, {"pairs.starts": None}, {"more": shown},
+        {"shown": np.array([Bomb()], dtype=object)}, {"reward": np.array(["x"])}, {"reward": None},
+        {"patterns.coded": np.full((1, 1), 10**6, np.int32)}, {"pairs.query_ids.offsets": np.array([0, 5, 2])},
+        {"pairs.query_ids.bytes": np.array([255], np.uint8)},
+        *({"head": np.frombuffer(json.dumps(head | other).encode(), np.uint8)} for other in (
+            {"version": 2}, {"format": "x"}, {"numbers": {}}, {"numbers": 7}, {"numbers": head["numbers"] | {"x": 1}},
+            {"numbers": head["numbers"] | {"pairs.positions": -1}}, {"numbers": head["numbers"] | {"longest": "long"}},
+        )),
+    ):  # fmt: skip
+        refused(changed(fresh(), **change))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("head.npy", "0" * 10**6)
+    assert "compressed" in refused(path)
+    assert "a pickle was run" not in capsys.readouterr().out
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**9), st.binary(min_size=1, max_size=3))
+def test_any_changed_byte_is_refused_or_changes_nothing(at: int, put: bytes) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.npz"
+        SMALL.save(path)
+        data = path.read_bytes()
+        at %= len(data)
+        path.write_bytes(data[:at] + put + data[at + len(put) :])
+        try:
+            found = read_counts(path)
+        except InputError:
+            return
+        assert plain(found) == plain(SMALL)
+
+
+SMALL = count(make_rows(3))
