@@ -93,7 +93,7 @@ def test_a_fitting_logging_policy_is_not_accused():
 
 def test_confidence_next_to_one():
     log = pa.table({"query": ["q"] * 4, "items": PAGES, "clicks": CLICKS})
-    evaluate(log, {"q": ["a", "b"]}, confidence=0.9999999999999999)
+    evaluate(log, {"q": ["a", "b"]}, confidence=1 - 1e-9)
 
 
 def test_multiplicities_beyond_64_bits_are_refused():

@@ -22,6 +22,8 @@ from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import truth
 from counterrank.simulate.world import make_world
 
+MOST = 100_000_000  # impressions of a demo
+
 
 def demo(
     out: Annotated[
@@ -36,8 +38,8 @@ def demo(
 
         counterrank demo --out demo
     """
-    if impressions < 100 or seed < 0:
-        raise InputError("the demo needs 100 impressions or more, and a seed of 0 or more")
+    if not 100 <= impressions <= MOST or seed < 0:
+        raise InputError(f"the demo needs 100 to {MOST:,} impressions, and a seed of 0 or more")
     folder = out or Path(temporary.make_folder("counterrank-demo-"))  # kept once the demo is through
     make_folder(folder, "--out")
     screen = console()

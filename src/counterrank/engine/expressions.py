@@ -15,6 +15,7 @@ import ibis.expr.types as ir
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
+from counterrank.limits import LARGEST
 from counterrank.log.problems import Problem
 from counterrank.log.reader import SEPARATOR
 
@@ -163,6 +164,7 @@ def _problem(table: ir.Table) -> Any:
         bad.append((wrong.length() > 0, Problem.CLICK))
     if "reward" in has:
         bad.append((~_finite(t.reward), Problem.REWARD))
+        bad.append((t.reward.abs() > LARGEST, Problem.LARGE))
     if "propensity" in has:
         bad.append((~((t.propensity > 0) & (t.propensity <= 1) & _finite(t.propensity)), Problem.PROPENSITY))
     if "impressions" in has:

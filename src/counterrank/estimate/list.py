@@ -241,7 +241,8 @@ def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector
     """The chance of each group's ranking under target and logging policy, its weight, and whether it was clipped."""
     h = evidence.target.probability(chunk.queries, chunk.rows)
     pi = logging_chances(evidence, chunk)
-    raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
+    with np.errstate(over="ignore"):  # such weights are clipped, or told to be too large
+        raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
     over = raw > evidence.clip * (1 + ROUNDING)
     return h, pi, np.where(over, evidence.clip, raw), over
 

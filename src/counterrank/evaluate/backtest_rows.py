@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterrank.evaluate.backtest_days import Vector
 from counterrank.evaluate.result import number
+from counterrank.screen import plain_zero
 
 TIE = 1e-9  # errors closer than this, relatively, are the same: the larger clip is preferred
 
@@ -25,8 +26,12 @@ class Difference:
         if self.value is None:
             return "–"
         if self.lower is None or self.upper is None:
-            return f"{self.value:+.1%}"
-        return f"{self.value:+.1%} [{self.lower:+.1%}, {self.upper:+.1%}]"
+            return _percent(self.value)
+        return f"{_percent(self.value)} [{_percent(self.lower)}, {_percent(self.upper)}]"
+
+
+def _percent(share: float) -> str:
+    return plain_zero(f"{share:+.1%}") if abs(share) < 1e12 else f"{100 * share:+.3g}%"
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,12 @@ def position_curve(counts: ClickCounts, fit: Fit) -> tuple[list[Curve], list[str
     notes: list[str] = []
     try:
         harvest = harvest_examination(counts.shown, counts.clicked)
-        harvested: list[Any] = harvest.examination.tolist()
+        size = len(harvest.examination)
+        harvested: list[Any] = harvest.examination.tolist() + [None] * (len(shown) - size)
         notes += [f"harvested curve: {note}" for note in harvest.notes]
-        apart = np.abs(examined - harvest.examination)[harvest.linked]
+        if size < len(shown):
+            notes.append(f"harvested curve: of the first {size} positions only")
+        apart = np.abs(examined[:size] - harvest.examination)[harvest.linked]
         if apart.max() > APART:
             notes.append(
                 f"the two curves differ by up to {apart.max():.2f}: users are not position-based, or the data is thin"

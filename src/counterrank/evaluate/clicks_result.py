@@ -11,7 +11,7 @@ import pyarrow as pa
 from counterrank.errors import unknown
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log import Reading
-from counterrank.screen import json_text
+from counterrank.screen import json_text, plain_zero
 
 WIDTH = 16  # signs of the longest bar
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -106,7 +106,7 @@ class ClickComparison(Tabular):
                 row.model,
                 f"{row.perplexity:.4f}",
                 _behind(row.perplexity_behind, row.perplexity_behind_stderr),
-                f"{row.log_likelihood:.4f}",
+                plain_zero(f"{row.log_likelihood:.4f}"),
                 _behind(row.log_likelihood_behind, row.log_likelihood_behind_stderr),
             ]
             for row in self.models

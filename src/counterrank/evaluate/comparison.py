@@ -15,7 +15,7 @@ from counterrank.evaluate.result import need, number
 from counterrank.evaluate.tabular import Tabular
 from counterrank.log import Reading
 from counterrank.log.foreign import counted
-from counterrank.screen import json_text
+from counterrank.screen import json_text, plain_zero
 
 if TYPE_CHECKING:
     from counterrank.evaluate.pages.asked import Asked
@@ -140,7 +140,7 @@ class Comparison(Tabular):
     def cells(self) -> tuple[list[str], list[list[str]]]:
         header = ["policy", "value", f"{_percent(self.confidence)} bounds", "unsupported"]
         rows = [
-            [name, number(bound.value), _between(bound), f"{self.unsupported[name]:.1%}"]
+            [name, number(bound.value), _between(bound), plain_zero(f"{self.unsupported[name]:.1%}")]
             for name, bound in self.separate.items()
         ]
         both = Bound(self.difference, self.lower, self.upper)
@@ -170,7 +170,7 @@ class Comparison(Tabular):
 
 def _percent(confidence: float) -> str:
     """0.95 as 95%, 0.9999 as 99.99%."""
-    return f"{100 * confidence:.6g}%"
+    return f"{100 * confidence:.10g}%"
 
 
 def _between(bound: Bound) -> str:

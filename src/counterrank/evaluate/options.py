@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS
+from counterrank.limits import CONFIDENT, LARGEST, LEAST, reasonable
 from counterrank.regress import REGRESSIONS
 
 Vector = NDArray[np.float64]
@@ -64,7 +65,12 @@ def examination_curve(given: str | Sequence[float], positions: int) -> Vector:
             raise unknown("examination", given, EXAMINATIONS)
         return 1 / np.arange(1, positions + 1)
     check_length(given, positions, "examination")
-    return _checked(given, "examination")[:positions]
+    curve = _checked(given, "examination")
+    if abs(curve[0] - 1) > 1e-9:
+        raise InputError(
+            f"examination begins with {curve[0]:g}: a curve is 1 at position 1; divide its numbers by the first"
+        )
+    return curve[:positions]
 
 
 def _checked(given: Sequence[float], what: str) -> Vector:
@@ -74,6 +80,8 @@ def _checked(given: Sequence[float], what: str) -> Vector:
         raise InputError(f"{what} must be numbers, one per position, but came as {given!r}") from None
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all() or (values < 0).any():
         raise InputError(f"{what} must be finite numbers of 0 or more, one per position, but came as {list(given)!r}")
+    if ((values > LARGEST) | ((values > 0) & (values < LEAST))).any():
+        raise InputError(f"{what} must be 0 or from {LEAST:g} to {LARGEST:g}, but came as {list(given)!r}")
     if not values.any():
         raise InputError(f"{what} are all 0: at least one position must count")
     return values
@@ -91,9 +99,11 @@ def check_clip(clip: Any) -> float:
     try:
         value = float(clip)
     except (TypeError, ValueError):
-        raise InputError(f"--clip is {clip!r}: expected a positive number, or auto") from None
+        raise InputError(f"--clip is {clip!r}: expected a positive number") from None
     if math.isnan(value) or value <= 0:
         raise InputError(f"--clip is {clip}: expected a positive number")
+    if value < LEAST or (value > LARGEST and not math.isinf(value)):
+        raise InputError(f"--clip is {clip}: expected a number from {LEAST:g} to {LARGEST:g}, or leave it out")
     return value
 
 
@@ -113,8 +123,12 @@ def number_of(clip: float | str | None) -> float | None:
 
 
 def check_confidence(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise InputError(f"--confidence is {confidence}: expected a number between 0 and 1, e.g. 0.95")
+    if not 0 < confidence <= CONFIDENT:
+        raise InputError(
+            f"--confidence is {confidence}: expected a number between 0 and 1, e.g. 0.95, and at most 1 - 1e-9"
+        )
+    if confidence < LEAST:
+        raise InputError(f"--confidence is {confidence}: expected a number of at least {LEAST:g}, e.g. 0.95")
     return confidence
 
 
@@ -126,8 +140,10 @@ def check_range(given: Any) -> tuple[float, float] | None:
         low, high = (float(part) for part in (given.split(",") if isinstance(given, str) else given))
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise InputError(f"--reward-range is {given!r}: expected two numbers, the lower one first, e.g. 0,1")
+    if not (reasonable(low) and reasonable(high) and low <= high):
+        raise InputError(
+            f"--reward-range is {given!r}: expected two numbers, the lower one first, e.g. 0,1 (up to {LARGEST:g})"
+        )
     return low, high
 
 

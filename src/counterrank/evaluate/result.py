@@ -11,9 +11,10 @@ import pyarrow as pa
 from counterrank.errors import InputError, unknown
 from counterrank.evaluate.diagnosis import Diagnosis, Tail
 from counterrank.evaluate.tabular import Tabular
+from counterrank.limits import NOISE
 from counterrank.log import Reading
 from counterrank.log.foreign import counted
-from counterrank.screen import json_text
+from counterrank.screen import json_text, plain_zero
 
 if TYPE_CHECKING:
     from counterrank.evaluate.pages.asked import Asked
@@ -134,7 +135,7 @@ class Evaluation(Tabular):
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The table for people: header and rows."""
-        level = f"{self.rows[0].confidence:.0%}" if self.rows else ""
+        level = f"{100 * self.rows[0].confidence:.10g}%" if self.rows else ""
         header = ["estimator", "value", f"{level} interval", "± se", "eff. size", "clipped", "unsupported"]
         body = [
             [
@@ -143,8 +144,8 @@ class Evaluation(Tabular):
                 f"{number(row.lower)} … {number(row.upper)}" if row.lower is not None else "–",
                 number(row.stderr, 2),
                 f"{row.effective_sample_size:,.0f}" if row.effective_sample_size is not None else "–",
-                f"{row.clipped:.1%}",
-                f"{row.unsupported:.1%}",
+                plain_zero(f"{row.clipped:.1%}"),
+                plain_zero(f"{row.unsupported:.1%}"),
             ]
             for row in self.rows
         ]
@@ -166,14 +167,14 @@ class Evaluation(Tabular):
 def number(value: float | None, digits: int = 4) -> str:
     """A number for people: as many digits as say something.
 
-    >>> number(0.123456), number(1234.5678), number(None)
-    ('0.1235', '1,235', '–')
+    >>> number(0.123456), number(1234.5678), number(None), number(-5.283e-308), number(-2.5e21)
+    ('0.1235', '1,235', '–', '0', '-2.5e+21')
     """
     if value is None:
         return "–"
-    if value == 0:
+    if abs(value) < NOISE:
         return "0"
-    if abs(value) >= 1000:
+    if 1000 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
 

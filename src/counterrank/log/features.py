@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError, near
 from counterrank.ids import Ids
+from counterrank.limits import LARGEST
 from counterrank.log.letor import read_letor
 from counterrank.log.parts import Part
 from counterrank.log.sources import Source, open_source
@@ -122,12 +123,12 @@ def _check(features: Features, label: str) -> None:
         raise InputError(f"{label} has no rows: {FORM}")
     if not features.names:
         raise InputError(f"{label} has no numeric column: {FORM}")
-    bad = np.argwhere(~np.isfinite(features.values))
+    bad = np.argwhere(~(np.abs(features.values) <= LARGEST))
     if len(bad):
         row, column = bad[0]
         raise InputError(
             f"{label}, row {row + 1}: {_ours(features.names[column])} is {features.values[row, column]}: "
-            "write a finite number, or leave the row out"
+            f"write a finite number up to {LARGEST:g} in size, or leave the row out"
         )
     queries, items = features.query.unique(), features.item.unique()
     keys = (Ids(queries).codes(features.query) << 32) | Ids(items).codes(features.item)

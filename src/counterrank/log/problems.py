@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from counterrank.errors import InputError
+from counterrank.limits import LARGEST
 
 
 class Problem(IntEnum):
@@ -25,6 +26,7 @@ class Problem(IntEnum):
     POSITIONS = 12
     DIFFERS = 13
     IMPRESSION = 14
+    LARGE = 40
 
 
 MESSAGES: dict[Problem, str] = {
@@ -42,10 +44,12 @@ MESSAGES: dict[Problem, str] = {
     Problem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
     Problem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
     Problem.IMPRESSION: "impression is missing",
+    Problem.LARGE: f"reward is beyond {LARGEST:g} in size: squares of such numbers cannot be added up",
 }
 
 _OF = {  # the column that need not be read, whose problem it is
     Problem.REWARD: "reward",
+    Problem.LARGE: "reward",
     Problem.PROPENSITY: "propensity",
     Problem.IMPRESSIONS: "impressions",
     Problem.DAY: "day",

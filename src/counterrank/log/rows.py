@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import is_text
+from counterrank.limits import LARGEST
 from counterrank.log.keys import Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import Problem
@@ -81,6 +82,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
     reward = _number(column.get("reward"), f"{name}: reward")
     if reward is not None:
         _mark(problem, ~np.isfinite(reward), Problem.REWARD)
+        _mark(problem, np.abs(reward) > LARGEST, Problem.LARGE)
     propensity = _number(column.get("propensity"), f"{name}: propensity")
     if propensity is not None:
         _mark(problem, ~((propensity > 0) & (propensity <= 1)), Problem.PROPENSITY)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from counterrank.screen import plain_zero
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -49,10 +51,13 @@ def tick_text(value: float, step: float) -> str:
     >>> tick_text(0.1, 0.05), tick_text(2000, 1000), tick_text(1e6, 1e6)
     ('0.10', '2,000', '1M')
     """
-    if value != 0 and abs(value) >= 1e6:
+    if abs(value) >= 1e15:
+        return f"{value:.3g}".replace("-", "−")
+    if abs(value) >= 1e6:
         return f"{value / 1e6:g}M".replace("-", "−")
     digits = max(-math.floor(math.log10(step) + 1e-9), 0) if step > 0 else 0
-    return f"{value:,.{digits}f}".replace("-", "−") if digits <= 4 else f"{value:.3g}".replace("-", "−")
+    text = f"{value:,.{digits}f}" if digits <= 4 else f"{value:.3g}"
+    return plain_zero(text).replace("-", "−")
 
 
 def _round(step: float) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from counterrank.limits import NOISE
 from counterrank.report.markup import Markup, element
-from counterrank.screen import visible
+from counterrank.screen import plain_zero, visible
 
 SHOWN = 64  # characters of an id before it is cut
 
@@ -40,9 +41,11 @@ def figure_of(value: float | None, digits: int = 4, sign: bool = False) -> str:
     """
     if value is None or value != value:
         return "–"
-    if value == 0:
+    if abs(value) < NOISE:
         return "0"
-    if abs(value) >= 10**digits or abs(value) < 1e-4:
+    if abs(value) >= 1e15:
+        text = f"{value:+.{digits - 1}g}"
+    elif abs(value) >= 10**digits or abs(value) < 1e-4:
         text = f"{value:+,.0f}" if abs(value) >= 1 else f"{value:+.{digits - 1}g}"
     else:
         whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
@@ -53,15 +56,15 @@ def figure_of(value: float | None, digits: int = 4, sign: bool = False) -> str:
 def spread_of(value: float | None, lower: float | None, upper: float | None) -> tuple[str, str, str]:
     """A number and its interval with the same digits: two more than the interval leaves open.
 
-    >>> spread_of(1.20712, 1.18355, 1.2306), spread_of(0.96772, 0.0081, 1.9273)
-    (('1.207', '1.184', '1.231'), ('0.97', '0.01', '1.93'))
+    >>> spread_of(1.20712, 1.18355, 1.2306), spread_of(-0.4, -61.2, 60.4)
+    (('1.207', '1.184', '1.231'), ('−0.40', '−61.20', '60.40'))
     """
     if value is None or lower is None or upper is None or not 0 < upper - lower < math.inf:
         return figure_of(value), figure_of(lower), figure_of(upper)
-    digits = 1 - math.floor(math.log10((upper - lower) / 2))
+    digits = max(1 - math.floor(math.log10((upper - lower) / 2)), 2 if abs(value) < 10 else 0)
     if digits > 6 or max(abs(lower), abs(upper)) >= 1e9:
         return figure_of(value), figure_of(lower), figure_of(upper)
-    value_, lower_, upper_ = (f"{x:,.{max(digits, 0)}f}".replace("-", "−") for x in (value, lower, upper))
+    value_, lower_, upper_ = (plain_zero(f"{x:,.{digits}f}").replace("-", "−") for x in (value, lower, upper))
     return value_, lower_, upper_
 
 
@@ -77,4 +80,4 @@ def percent(share: float | None, digits: int = 1, sign: bool = False) -> str:
     if 0 < abs(share) < least and not sign:
         return f"<\u00a0{100 * least:.{digits}f}\u00a0%"
     text = f"{100 * share:+,.{digits}f}" if sign else f"{100 * share:,.{digits}f}"
-    return f"{text.replace('-', '−')}\u00a0%"
+    return f"{plain_zero(text).replace('-', '−')}\u00a0%"

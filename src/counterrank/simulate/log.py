@@ -13,7 +13,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy.base import BoundPolicy
 from counterrank.simulate.files import writer
-from counterrank.simulate.world import World
+from counterrank.simulate.world import MOST, World, check_counts
 
 CHUNK = 1 << 17  # impressions at a time: a row group of the Parquet file
 
@@ -86,11 +86,9 @@ def batches(
     chunk: int,
 ) -> Iterator[pa.RecordBatch]:
     """The log day by day, at most `chunk` impressions at a time."""
-    for what, number in {"impressions": impressions, "days": days, "chunk": chunk}.items():
-        if number < 1:
-            raise InputError(f"{what} is {number}: give 1 or more")
-    if not (np.isfinite(drift) and drift >= 0):
-        raise InputError(f"drift is {drift:g}: give a number of at least 0")
+    check_counts({"impressions": impressions, "days": days, "chunk": chunk})
+    if not 0 <= drift <= MOST["drift"]:
+        raise InputError(f"drift is {drift:g}: give a number from 0 to {MOST['drift']:,}")
     if not 0 <= drift_share <= 1:
         raise InputError(f"drift share is {drift_share:g}: give a number from 0 to 1")
     upto = np.cumsum(world.frequencies)

@@ -19,6 +19,10 @@ from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
 from counterrank.statistics.pairs import Pairs
 
+MOST = {
+    "impressions": 10**10, "days": 10**6, "chunk": 10**9, "queries": 10**8, "items": 10**7, "k": 10**4, "pairs": 10**9,
+    "zipf": 100, "eta": 100, "noise": 10**6, "drift": 10**6,
+}  # fmt: skip
 USERS: dict[str, type[ClickModel]] = {"cm": Cascade, "dcm": DependentClick, "pbm": PositionBased}
 
 
@@ -124,6 +128,15 @@ def _names(letter: str, count: int) -> list[str]:
     return [f"{letter}{number:0{width}d}" for number in range(1, count + 1)]
 
 
+def check_counts(given: dict[str, int]) -> None:
+    """Refuse what is below 1, or what no disk or memory would hold."""
+    for what, number in given.items():
+        if number < 1:
+            raise InputError(f"{what} is {number}: give 1 or more")
+        if number > MOST[what]:
+            raise InputError(f"{what} is {number}: give at most {MOST[what]:,}")
+
+
 def _check(
     queries: int,
     items: int,
@@ -138,16 +151,16 @@ def _check(
 ) -> None:
     if users not in USERS:
         raise unknown("users' click model", users, USERS)
-    for what, number in {"queries": queries, "items": items, "k": k}.items():
-        if number < 1:
-            raise InputError(f"{what} is {number}: give 1 or more")
+    check_counts({"queries": queries, "items": items, "k": k})
+    if queries * items > MOST["pairs"]:
+        raise InputError(f"queries times items is {queries * items:,}: give at most {MOST['pairs']:,} in all")
     if k > items:
         raise InputError(f"k is {k} but there are only {items} items: give a k of at most {items}")
     if not (min(beta) > 0 and np.isfinite(beta).all()):
         raise InputError(f"beta is {beta[0]:g},{beta[1]:g}: give two positive numbers")
     for what, value in {"zipf": zipf, "eta": eta, "noise": noise}.items():
-        if not (np.isfinite(value) and value >= 0):
-            raise InputError(f"{what} is {value:g}: give a number of at least 0")
+        if not 0 <= value <= MOST[what]:
+            raise InputError(f"{what} is {value:g}: give a number from 0 to {MOST[what]:,}")
     if not (np.isfinite(temperature) and temperature > 0):
         raise InputError(f"temperature is {temperature:g}: give a positive number")
     if not 0 <= uniform_share <= 1:

@@ -88,7 +88,7 @@ class ComparisonPage:
             ("Difference", figure_of(result.difference, 3, sign=True), self.asked.unit),
             ("Relative", relative or "–", "to the baseline"),
             (
-                f"{100 * result.confidence:.6g} % bound",
+                f"{100 * result.confidence:.10g} % bound",
                 between if result.lower is not None else "–",
                 "on the difference",
             ),

@@ -131,7 +131,7 @@ class EvaluationPage:
             for row in self.result.rows
             for value, lower, upper in [spread_of(row.value, row.lower, row.upper)]
         ]
-        level = f"{100 * self.result.rows[0].confidence:.6g} % interval"
+        level = f"{100 * self.result.rows[0].confidence:.10g} % interval"
         columns = [
             Column("estimator", False), Column("value"), Column(level), Column("effective size"), Column("clipped"),
             Column("unsupported"), Column("kind of interval", False),

@@ -39,7 +39,7 @@ def plot_evaluation(result: Evaluation) -> Picture:
         for row in result.rows
         if row.estimator != "rctr" or result.asked is None
     ]
-    level = f"{100 * result.rows[0].confidence:.6g} %" if result.rows else ""
+    level = f"{100 * result.rows[0].confidence:.10g} %" if result.rows else ""
     mean = Reference("the log itself", result.asked.mean) if result.asked is not None else None
     unit = result.asked.unit if result.asked is not None else result.metric
     return whiskers(f"Value of the target by estimator, with {level} intervals", rows, mean, unit)
@@ -48,7 +48,7 @@ def plot_evaluation(result: Evaluation) -> Picture:
 def plot_comparison(result: Comparison) -> Picture:
     """The difference and its bound, beside 0."""
     rows = [Whisker("difference", result.difference, result.lower, result.upper, lead=True)]
-    title = f"Target less baseline, with its {100 * result.confidence:.6g} % bound"
+    title = f"Target less baseline, with its {100 * result.confidence:.10g} % bound"
     unit = result.asked.unit if result.asked is not None else result.metric
     return whiskers(title, rows, Reference("no difference", 0.0), unit)
 

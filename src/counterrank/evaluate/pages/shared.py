@@ -157,7 +157,7 @@ def again(asked: Asked | None, command: str | None, impressions: int, confidence
             ("log", [sentence(asked.question.log.name, 300), f": {_size(asked.question.log.name, impressions)}"])
         )
     rows += [
-        ("confidence", f"{100 * confidence:.6g} %"),
+        ("confidence", f"{100 * confidence:.10g} %"),
         ("counterrank", __version__),
         ("Python", platform.python_version()),
         ("packages", packages),

@@ -1,0 +1,114 @@
+"""Numbers at the edge of floating point: an answer, a bad row with a problem of its own, or one line."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import counterrank as cr
+from counterrank.cli import app
+from counterrank.click import harvest_examination
+from counterrank.errors import InputError
+
+ROWS = [
+    {"query": "q", "items": ["a", "b"] if i % 2 else ["b", "a"], "clicks": [i % 2, i % 3 // 2], "reward": float(i)}
+    for i in range(12)
+]
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "80"})
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+def test_a_reward_beyond_reason_is_a_bad_row(engine: str, tmp_path: Path) -> None:
+    log = lines(tmp_path / "log.jsonl", [*ROWS, {**ROWS[0], "reward": 1e51}, {**ROWS[0], "reward": -1e308}])
+    words = ["evaluate", log, "--target", "logging", "--engine", engine]
+    refused = run(*words)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "beyond 1e+50 in size" in refused.stderr
+    found = run(*words, "--bad-rows", tmp_path / "bad.jsonl", "--json")
+    assert found.exit_code == 0, found.stderr
+    values = {row["estimator"]: row["value"] for row in json.loads(found.stdout)["estimates"]}
+    assert values["rctr"] == pytest.approx(5.5)
+    bad = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert len(bad) == 2
+
+
+def test_rewards_up_to_the_limit_are_judged() -> None:
+    table = {name: [row[name] for row in ROWS] for name in ("query", "items")}
+    rewards = [row["reward"] * 9e48 for row in ROWS]
+    found = cr.evaluate(table | {"reward": rewards}, {"q": ["a", "b"]})
+    assert found.value("list") == pytest.approx(9e48 * 6)  # a before b: the rewards 1, 3, …, 11
+    assert all(row.lower is not None and np.isfinite(row.lower) for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ("--confidence=0.9999999999999999", "at most 1 - 1e-9"),
+        ("--confidence=nan", "between 0 and 1"),
+        ("--confidence=1e-320", "at least 1e-50"),
+        ("--weights=1e300,1", "1e+50"),
+        ("--weights=1,1e-300", "1e-50"),
+        ("--examination=2,1", "begins with 2"),
+        ("--examination=1e-320,1", "1e-50"),
+        ("--clip=1e300", "1e+50"),
+        ("--clip=1e-300", "1e-50"),
+        ("--reward-range=-1e308,1e308", "1e+50"),
+    ],
+)
+def test_options_beyond_reason(option: str, word: str, tmp_path: Path) -> None:
+    log = lines(tmp_path / "log.jsonl", ROWS)
+    refused = run("evaluate", log, "--target", "logging", "--metric", "clicks", option)
+    assert (refused.exit_code, refused.stderr.count("\n"), refused.stdout) == (2, 1, "")
+    assert word in refused.stderr
+
+
+def test_a_confidence_near_one_is_shown_as_it_is(tmp_path: Path) -> None:
+    log = lines(tmp_path / "log.jsonl", ROWS)
+    assert "99.9999999% interval" in run("evaluate", log, "--target", "logging", "--confidence", 1 - 1e-9).stdout
+    assert "95% interval" in run("evaluate", log, "--target", "logging").stdout
+
+
+def test_features_beyond_reason() -> None:
+    rows = {"query": ["q", "q"], "item": ["a", "b"], "price": [1.0, 1e308]}
+    with pytest.raises(InputError, match=r"row 2.*1e\+50"):
+        cr.evaluate({name: [row[name] for row in ROWS] for name in ROWS[0]}, "logging", features=rows)
+
+
+def test_optimize_does_not_offer_auto_where_there_is_none(tmp_path: Path) -> None:
+    refused = run("optimize", lines(tmp_path / "log.jsonl", ROWS), "--by", "lp-ip", "--clip", "auto")
+    assert refused.exit_code == 2
+    assert "or auto" not in refused.stderr
+
+
+@pytest.mark.parametrize("option", ["--impressions", "--queries", "--items", "--days", "--k"])
+def test_a_world_that_nothing_holds(option: str, tmp_path: Path) -> None:
+    refused = run("simulate", "--out", tmp_path / "log.parquet", option, 2**53 + 1)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "give at most" in refused.stderr
+
+
+def test_harvesting_long_lists_takes_little_memory() -> None:
+    rng = np.random.default_rng(0)
+    shown = rng.integers(0, 3, (40, 2000))
+    shown[:, 0] = 2
+    clicked = rng.binomial(shown, 0.3)
+    tracemalloc.start()
+    found = harvest_examination(shown, clicked)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    assert len(found.examination) == 100
