@@ -51,7 +51,7 @@ class ComparisonPage:
         result = self.result
         sections = [
             Section("difference", "Difference", "By how much", self._difference()),
-            findings(result.diagnosis, [*result.warnings, *result.notes]),
+            findings(result.diagnosis, [*result.warnings, *result.notes, result.reading.line()]),
             Section("queries", "Queries", "Queries that gain and lose", self._queries(rows, longest)),
             Section("assumptions", "Assumptions", "What this assumes", self._assumptions()),
             again(self.asked, self.command, result.impressions, result.confidence),
