@@ -108,6 +108,10 @@ def test_a_directory_stands_wherever_a_policy_does(name: str, folder: Path) -> N
     found = run("compare", "log.jsonl", *sides, "--estimator", "item", "--json")
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["difference"] == 0
+    bound = run("compare", "log.jsonl", "--target", name, "--features", "features.parquet", "--json")
+    assert bound.exit_code == 0, bound.output
+    said = json.loads(bound.stdout)["notes"]
+    assert any("queries have no ranking" in note for note in said) is (name == "gated")
 
 
 def test_refusals(folder: Path) -> None:

@@ -34,6 +34,7 @@ from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers, read_cl
 from counterrank.evaluate.target import open_sides
 from counterrank.interval import INTERVALS
 from counterrank.log.write import write_table
+from counterrank.policy import Policy
 from counterrank.regress import REGRESSIONS
 
 
@@ -134,6 +135,9 @@ def compare(
     policy, other, logging_policy = open_sides(
         target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix, features
     )
+    sides = [side for side in (policy, other, logging_policy) if isinstance(side, Policy)]
+    if estimator is None and any(side.scores_features for side in sides):
+        features = None  # they were for a policy, and the bound fits no regression
     theta = numbers(weights, "weights", WEIGHTS) if weights is not None else None
     curve = numbers(examination, "examination", EXAMINATIONS)
     with counting(engine) as chosen:

@@ -80,7 +80,7 @@ def compare(
         return compare_paired(question, estimator, how, engine, call)
     run = open_engine(engine).count(log, question.plan(rankings=False))
     question = replace(question, log=log.again(run.reading))
-    notes = list(run.reading.notes)
+    notes = [*run.reading.notes, *question.notes]
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
     sides = question.evidences(run, marginals=True)
