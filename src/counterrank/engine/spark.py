@@ -121,8 +121,9 @@ class Spark(Relational):
     session: Any = None
 
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
-        # Spark skips names that begin so, and takes one big JSON array for a broken line
+        # Spark skips names that begin so, takes one big JSON array for a broken line, and a colon for a URL
         readable = isinstance(part, ParquetPart | TextPart) and not re.search(r"^[_.]|\.json(\.gz)?$", part.path.name)
+        readable = readable and ":" not in str(part.path.absolute())
         if isinstance(part, TextPart) and readable:
             frame = self._text(part, wanted)
         elif isinstance(part, ParquetPart) and readable:

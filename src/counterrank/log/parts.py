@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ class ParquetPart:
     @cached_property
     def schema(self) -> pa.Schema:
         try:
-            return pq.read_schema(self.path)
+            return pq.read_schema(whole_path(self.path))
         except (pa.ArrowException, OSError) as error:
             why = f"not a Parquet file ({told(error)}): write it as Parquet, or name it by what it is"
             raise InputError(f"{self.path}: {why}") from None
@@ -121,7 +122,7 @@ class ParquetPart:
 
     def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         try:
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(whole_path(self.path)) as file:
                 columns = list(dict.fromkeys(wanted.values()))
                 for groups in _together(file.metadata):
                     for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
@@ -149,7 +150,7 @@ def _together(metadata: Any) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class DatabasePart:
-    """A table in a DuckDB file, opened for reading only."""
+    """A table or view in a DuckDB file, opened for reading only; a view in it may read nothing but that file."""
 
     path: str
     table: str
@@ -176,7 +177,9 @@ class DatabasePart:
         if not Path(self.path).is_file():
             raise InputError(f"{self.path}: no such file (from {self.name!r}): check the path")
         try:
-            return duckdb.connect(self.path, read_only=True)
+            connection = duckdb.connect(whole_path(self.path), read_only=True, config=settings())
+            connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+            return connection
         except duckdb.Error as error:
             raise InputError(f"{self.path}: cannot be opened as a DuckDB database ({told(error)})") from None
 
@@ -192,7 +195,8 @@ class DatabasePart:
             yield from streamed(connection, select(wanted, identifier(self.table)), self.name, "a DuckDB table")
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
-        connection.execute(f"ATTACH IF NOT EXISTS {literal(self.path)} AS source (READ_ONLY)")
+        connection.execute(f"ATTACH IF NOT EXISTS {literal(whole_path(self.path))} AS source (READ_ONLY, TYPE duckdb)")
+        connection.execute("SET enable_external_access = false")
         return select(wanted, f"source.{identifier(self.table)}")
 
 
@@ -244,7 +248,12 @@ def literal(text: str) -> str:
 
 def pattern(path: Path) -> str:
     """A file name, quoted for the functions of DuckDB that would read signs in it as a pattern."""
-    return literal("".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path)))
+    return literal("".join(f"[{sign}]" if sign in "*?[" else sign for sign in whole_path(path)))
+
+
+def whole_path(path: str | Path) -> str:
+    """A path from the root, which neither Arrow nor DuckDB takes for a URL, whatever colons are in it."""
+    return os.path.abspath(path)
 
 
 def told(error: Any) -> str:

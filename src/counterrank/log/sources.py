@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +17,7 @@ from counterrank.ids import as_text, is_text
 from counterrank.log.files import open_parts
 from counterrank.log.frames import open_frame
 from counterrank.log.lists import is_list
-from counterrank.log.parts import Part, text_type
+from counterrank.log.parts import Part, connect, text_type
 from counterrank.log.text import TextPart, parse_lists
 
 _LIST, _NUMBER = "VARCHAR[]", "DOUBLE"
@@ -91,7 +90,7 @@ def _converted(values: pa.Array, ours: str, name: str) -> pa.Array:
     if kind == _LIST:
         return _as_lists(parse_lists(values, kind) if is_text(came) else values, ours, name)
     if is_text(came):
-        with duckdb.connect() as connection:
+        with connect() as connection:
             connection.register("texts", pa.table({"c": values}))
             found = connection.sql("SELECT try_cast(c AS DOUBLE) AS c FROM texts").to_arrow_table()
         return found.column("c").combine_chunks()

@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from counterrank.errors import InputError
 from counterrank.log.foreign import Foreign, Lines, counted, files_of, lines_of, no_time_unit
+from counterrank.log.parts import connect
 
 SCHEMA = pa.schema(
     {"query": pa.string(), "items": pa.list_(pa.string()), "clicks": pa.list_(pa.int8()), "day": pa.date32()}
@@ -136,7 +137,7 @@ def read(paths: Sequence[Path], *, time_unit: str | None = None) -> Foreign:
     """Read UBI queries and events: a page per search, with the clicks of its query id."""
     no_time_unit(time_unit, "UBI times are ISO text or milliseconds since 1970")
     lines = lines_of(files_of(paths))
-    with duckdb.connect() as connection:
+    with connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         numbered = pa.table({"line": pa.array(range(len(lines.texts)), pa.int64()), "text": lines.texts})
         connection.register("lines", numbered)
