@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from counterrank.click.base import Floats
 from counterrank.click.climb import Climb
 from counterrank.click.fit import Looks, Options, effective
 from counterrank.click.halves import in_halves
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import sum_by
 
@@ -78,7 +78,7 @@ def climb(cells: Cells, pairs: int, examination: Floats, fixed: NDArray[np.bool_
     return Glances(attraction, effective(clicks, looks, doubt, attraction), climbed)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def glance_step(
     pairs: Any, places: Any, shown: Any, clicked: Any, attraction: Any, examination: Any, looks: Any, doubt: Any,
     seen: Any,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from counterrank.compiled import njit
 
 
-@njit(cache=True)
+@njit()
 def _best_attraction(clicks: float, missed: Any, examination: Any, start: float) -> float:
     """Newton inside a bracket: the equation's right side rises in a."""
     at_one = 0.0
@@ -45,7 +46,7 @@ def _best_attraction(clicks: float, missed: Any, examination: Any, start: float)
     return a
 
 
-@njit(cache=True)
+@njit()
 def maximise_attraction(clicked: Any, missed: Any, clicks: Any, examination: Any, attraction: Any) -> float:
     """Put the best attraction of every pair into `attraction` (read first, as the start); the log-likelihood there."""
     total = 0.0
@@ -63,7 +64,7 @@ def maximise_attraction(clicked: Any, missed: Any, clicks: Any, examination: Any
     return total
 
 
-@njit(cache=True)
+@njit()
 def gradient_and_curvature(
     clicked: Any, missed: Any, examination: Any, attraction: Any, gradient: Any, curvature: Any, diagonal: Any
 ) -> None:
@@ -93,7 +94,7 @@ def gradient_and_curvature(
                     curvature[j, k] -= share * weight[k]
 
 
-@njit(cache=True)
+@njit()
 def em_step(clicked: Any, missed: Any, examination: Any, attraction: Any, out: Any) -> None:
     """One expectation–maximisation step of the examination: the mean chance that the position was looked at."""
     shown = np.zeros(len(examination))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from counterrank.click.base import ClickModel, Clicks, Floats, chances, shown_values
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Fit, Options
 from counterrank.click.glance import Cells, climb
+from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.statistics.patterns import Patterns
@@ -109,7 +109,7 @@ def cells_of(patterns: Patterns, places: int) -> Cells:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _spread(coded: Any, impressions: Any, places: int, keys: Any, shown: Any, clicked: Any) -> None:
     i = 0
     for r in range(len(coded)):

@@ -13,12 +13,13 @@ examined with a chance that follows from the same numbers.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from counterrank.compiled import njit
 
 TINY = 1e-200
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def read_row(coded, clicked):
     """The length of a row of 2·pair + click, its last click (-1: none); clicks go to `clicked`."""
     length, last = 0, -1
@@ -32,7 +33,7 @@ def read_row(coded, clicked):
     return length, last
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def walk(length, last, clicked, a, u, v, blank, examined):
     """Chances that each position was examined, given the clicks, into `examined`; the log-likelihood of the page.
 
@@ -65,7 +66,7 @@ def walk(length, last, clicked, a, u, v, blank, examined):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def dependent_step(of, coded, impressions, attraction, go_on, looks, doubt, went, could):
     """Expected looks and their doubt per pair, expected goings-on after a click; the log-likelihood.
 
@@ -98,7 +99,7 @@ def dependent_step(of, coded, impressions, attraction, go_on, looks, doubt, went
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def bayesian_step(coded, impressions, attraction, satisfaction, perseverance, looks, doubt, satisfied, told, went):
     """Expected looks and their doubt, satisfactions of those that could be told; in `went`, goings-on and chances to go
     on; the log-likelihood. The end of a page tells nothing on what would have come after it.
@@ -134,7 +135,7 @@ def bayesian_step(coded, impressions, attraction, satisfaction, perseverance, lo
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def click_chain_step(coded, impressions, attraction, continuation, looks, doubt, good, told, went, could):
     """Expected looks and their doubt; draws of τ₃ (`good`) of clicks that could be told; goings-on by τ₁, τ₂, τ₃."""
     positions = coded.shape[1]

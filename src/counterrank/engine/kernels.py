@@ -8,13 +8,13 @@ are kept plus one. A kernel that runs out of room returns the row it stopped at;
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from counterrank.compiled import njit
 from counterrank.statistics.hashing import mix
 from counterrank.statistics.histogram import SHIFT
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def encode(keys, slots, size, insert, codes, fresh):
     """The code of each key; unknown keys get the next codes (insert) or -1. Returns (size, how many were read)."""
     mask = np.uint64(len(slots) // 2 - 1)
@@ -38,7 +38,7 @@ def encode(keys, slots, size, insert, codes, fresh):
     return size, len(keys)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rehash(old, new, width):
     """Move the entries of one table into a larger one; the key is the first width-1 words."""
     mask = np.uint64(len(new) // width - 1)
@@ -52,14 +52,14 @@ def rehash(old, new, width):
             new[width * at + j] = old[width * i + j]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _home(first, second, width):
     if width == 2:
         return mix(np.uint64(first))
     return mix(np.uint64(second) ^ (np.uint64(first) * np.uint64(0x9E3779B97F4A7C15)))
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def find_pair(query, key, slots, mask):
     """The slot of (query, item key) in the table of pairs: taken by it, or free."""
     at = np.int64(_home(query, key, 3) & mask)
@@ -68,7 +68,7 @@ def find_pair(query, key, slots, mask):
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def by_query(codes, queries):
     """Rows in the order of their query, so that what is counted for a query stays in the processor's cache.
 
@@ -90,7 +90,7 @@ def by_query(codes, queries):
     return order, starts[1 : queries + 2]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def is_in(key, keys, mask):
     """Whether a set that `fill_set` made holds the key."""
     at = np.int64(key & mask)
@@ -105,7 +105,7 @@ PAIRS, ITEMS = 0, 1
 GROUPS, LONGEST = 0, 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def code_rows(
     start, order, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, insert, size, pair_slots,
     pair_query, pair_item, item_slots, fresh_items, coded,
@@ -157,7 +157,7 @@ def code_rows(
     return len(query_codes)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def tally_rows(
     start, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
     theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows,
@@ -238,7 +238,7 @@ def tally_rows(
     return len(query_codes)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def prefix_keys(queries, offsets, items, depth, out):
     """The key of every beginning, down to `depth` items, of each ranking; returns how many there are."""
     size = 0
@@ -255,7 +255,7 @@ def prefix_keys(queries, offsets, items, depth, out):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_set(keys, out):
     """Keys as an open-addressed set; 0 marks a free place."""
     mask = np.uint64(len(out) - 1)
@@ -266,7 +266,7 @@ def fill_set(keys, out):
         out[at] = key
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def read_pages(
     start, end, coded, impressions, reward, theta, pair_rows, pair_query, low, high, queries, rows, sums,
 ):  # fmt: skip
@@ -297,7 +297,7 @@ def read_pages(
     return used
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def decode_rows(coded, pair_rows, pair_query, out, queries):
     """Rows under the pairs' final codes, -1 from their end on, and the query of each."""
     for r in range(len(coded)):
@@ -309,7 +309,7 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
             out[r, k] = 2 * pair_rows[v >> 1] + (v & 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, constant, out, cross, spread):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 

@@ -123,7 +123,7 @@ class Spark(Relational):
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
         # Spark skips names that begin so, takes one big JSON array for a broken line, and a colon for a URL
         readable = isinstance(part, ParquetPart | TextPart) and not re.search(r"^[_.]|\.json(\.gz)?$", part.path.name)
-        readable = readable and ":" not in str(part.path.absolute())
+        readable = readable and ":" not in os.path.abspath(part.name)
         if isinstance(part, TextPart) and readable:
             frame = self._text(part, wanted)
         elif isinstance(part, ParquetPart) and readable:

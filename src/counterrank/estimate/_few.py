@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from counterrank.compiled import njit
 from counterrank.estimate._pinv import swept
 
 NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def collect(
     queries: Any, shown: Any, impressions: Any, reward: Any, reward2: Any, few: Any, starts: Any, first: Any, used: Any,
     rows: Any, sums: Any,
@@ -46,7 +46,7 @@ def collect(
         sums[at, 2] += reward2[g]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def overlaps(rows: Any, impressions: Any) -> Any:  # pragma: no cover
     """G of one query's rankings."""
     size, total = len(rows), impressions.sum()
@@ -61,7 +61,7 @@ def overlaps(rows: Any, impressions: Any) -> Any:  # pragma: no cover
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def solve(
     first: Any, last: Any, few: Any, starts: Any, used: Any, rows: Any, sums: Any, coordinate: Any, pairs: Any,
     target: Any, sigma2: Any, lost: Any, out: Any, u: Any, phi: Any, doubt: Any,
@@ -80,7 +80,7 @@ def solve(
                 doubt[q - first] = True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def finish(
     q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, coordinate: Any, pairs: Any, target: Any, sigma2: Any,
     lost: Any, out: Any, u: Any, phi: Any,
@@ -119,7 +119,7 @@ def finish(
                 lost[q] += (target[pairs[q] + p, k] - known[p, k]) ** 2
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def account(w: Any, n: Any, f: Any, f2: Any, expected: Any, free: Any, out: Any) -> None:  # pragma: no cover
     """One ranking's part of the sums that `LogGamma` names; `free` is 1 less an impression's leverage."""
     if abs(w) <= NONE:

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.estimate import _few
 from counterrank.estimate._few import NONE, account
 from counterrank.estimate._pinv import pseudoinverse, swept
@@ -138,7 +138,7 @@ def _coordinates(counts: Counts) -> Codes:
     return sum_by(counts.pairs.queries, (counts.shown > 0).sum(axis=1), len(counts.impressions)).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _add(
     queries: Any, rows: Any, impressions: Any, reward: Any, coordinate: Any, dims: Any, few: Any, offsets: Any,
     first: Any, gamma: Any, theta: Any,
@@ -158,7 +158,7 @@ def _add(
                 gamma[base + max(at[j], at[k]) * size + min(at[j], at[k])] += impressions[g]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _weigh(
     queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, coordinate: Any, dims: Any, few: Any,
     offsets: Any, first: Any, gamma: Any, u: Any, phi: Any, total: Any, out: Any,
@@ -185,7 +185,7 @@ def _weigh(
         account(w, impressions[g], reward[g], reward2[g], expected, 1 - leverage / total[q], out[q])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _solve(
     first: Any, last: Any, few: Any, starts: Any, lengths: Any, coordinate: Any, dims: Any, offsets: Any, n: Any,
     target: Any, gamma: Any, theta: Any, u: Any, phi: Any, own: Any, room: Any, sigma2: Any, lost: Any, kappa: Any,
@@ -214,7 +214,7 @@ def _solve(
             doubt[q - first] = True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def least_ratio(matrix: Any, items: Any, length: Any) -> float:  # pragma: no cover
     """The largest κ with Γ ≥ κ times the pair marginals of uniform rankings of `items` items."""
     least = np.inf
@@ -231,7 +231,7 @@ def least_ratio(matrix: Any, items: Any, length: Any) -> float:  # pragma: no co
     return least
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def least_ratio_of_slots(matrix: Any, coordinate: Any, own: Any, room: Any) -> float:  # pragma: no cover
     """Likewise of uniform pages, where item a stands at own[a] (-1: nowhere) as one of room[own[a]] items."""
     least = alone = np.inf
@@ -247,7 +247,7 @@ def least_ratio_of_slots(matrix: Any, coordinate: Any, own: Any, room: Any) -> f
     return least if least < np.inf else alone
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _finish(
     q: Any, starts: Any, coordinate: Any, n: Any, target: Any, inverse: Any, gamma: Any, theta: Any, u: Any, phi: Any,
     sigma2: Any, lost: Any,

@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from counterrank.compiled import njit
 
 TOLERANCE = 1e-14
 ZERO = 1e-12
@@ -40,7 +41,7 @@ def pseudoinverse(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], flo
     return (basis / values[kept]) @ basis.T, float(values[-1] / values[kept][0])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def swept(matrix: Any) -> bool:  # pragma: no cover
     """Puts Γ† in the place of Γ; False, and garbage, where pivots leave a doubt."""
     size = len(matrix)
@@ -90,7 +91,7 @@ def swept(matrix: Any) -> bool:  # pragma: no cover
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _project(matrix: Any, null: Any) -> None:  # pragma: no cover
     """ΠGΠ in the place of G, Π taking out the span of the rows of `null`, which become orthonormal."""
     count, size = null.shape

@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import sum_by
@@ -147,7 +147,7 @@ def _sums(lower: Vector, positions: Codes, items: Codes) -> tuple[int, int]:
     return laws, obeyed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _add(
     numbers: Any, rows: Any, coordinate: Any, first: Any, last: Any, offsets: Any, sizes: Any, left: Any, gram: Any
 ) -> None:  # pragma: no cover
@@ -167,14 +167,14 @@ def _add(
                 gram[base + at[j] * sizes[d] + at[k]] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _eliminate_all(gram: Any, offsets: Any, ends: Any, ranks: Any) -> None:  # pragma: no cover
     for d in range(len(ends)):
         size = ends[d, -1]
         _eliminate(gram[offsets[d] : offsets[d + 1]].reshape((size, size)), ends[d], ranks[d])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _eliminate(matrix: Any, ends: Any, ranks: Any) -> None:  # pragma: no cover
     """The rank of each leading block that ends[k] closes."""
     size, rank, block = len(matrix), 0, 0

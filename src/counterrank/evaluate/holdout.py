@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from counterrank.click.counts import ClickCounts
+from counterrank.compiled import njit
 from counterrank.engine import Engine
 from counterrank.errors import InputError
 from counterrank.evaluate.click_counts import read_clicks
@@ -78,7 +78,7 @@ def held_out(pairs: Pairs, patterns: Patterns, share: float) -> Codes:
     return out
 
 
-@njit(cache=True)
+@njit()
 def _draw(queries: Any, items: Any, coded: Any, impressions: Any, threshold: Any, keys: Any, out: Any) -> None:
     for g in range(len(coded)):
         key = mix(queries[g])

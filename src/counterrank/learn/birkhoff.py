@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import Pairs, Table, text_order
 
@@ -41,7 +41,7 @@ def rankings_of(pairs: Pairs, shown: Table, lengths: Codes) -> tuple[Codes, Code
     return np.concatenate(queries), np.concatenate(rows), np.concatenate(chances)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
     """(G, L) items by position, and chances. Empty columns make the table square; what a row lacks goes there."""
     size, length = table.shape
@@ -86,7 +86,7 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
     return held[:number], chance[:number]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _augment(square: Any, k: int, item: Any, column_of: Any) -> bool:  # pragma: no cover
     """Give column k an item, moving others where needed: breadth first."""
     size = len(item)

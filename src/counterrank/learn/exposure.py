@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import Table
 
@@ -32,7 +32,7 @@ def best_exposure(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _best(
     worth: Any, cap: Any, allowed: Any, looks: Any, starts: Any, lengths: Any, order: Any, fill: Any, out: Any
 ) -> None:  # pragma: no cover
@@ -57,7 +57,7 @@ def _best(
         _chances(exposure, allowed[first:stop], height, places, fill[first:stop] - first, out[first:stop])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _room(ranked: Any, height: Any) -> float:  # pragma: no cover
     """The most exposure that one more item can have beside those ranked, which are sorted from above."""
     most, above, below = np.inf, 0.0, 0.0
@@ -69,7 +69,7 @@ def _room(ranked: Any, height: Any) -> float:  # pragma: no cover
     return most
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _chances(exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, out: Any) -> None:  # pragma: no cover
     """Chances with this exposure: peel off orders in which tied items share their positions, until all is tied."""
     length = len(height)

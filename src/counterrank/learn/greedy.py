@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 
 
@@ -26,7 +26,7 @@ def greedy(scores: NDArray[np.float64], starts: Codes, lengths: Codes) -> Codes:
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _greedy(scores: Any, starts: Any, lengths: Any, out: Any) -> None:  # pragma: no cover
     for q in range(len(lengths)):
         first, stop, length = starts[q], starts[q + 1], lengths[q]

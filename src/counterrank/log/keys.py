@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import as_text, canonical
 from counterrank.statistics.hashing import mix
 
 Keys = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _hash_texts(offsets, data, out):  # type: ignore[no-untyped-def]
     for i in range(len(out)):
         start = offsets[i]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import is_text
 from counterrank.limits import LARGEST
@@ -134,7 +134,7 @@ def _any_in(flags: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.
     return np.asarray(total[offsets[1:]] > total[offsets[:-1]])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _repeats(keys, offsets):  # type: ignore[no-untyped-def]
     """Whether an item stands twice in a row. A small table tells most rows apart; only the rest are compared."""
     out = np.zeros(len(offsets) - 1, dtype=np.bool_)

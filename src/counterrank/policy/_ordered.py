@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.policy.base import BoundPolicy, missing_query
 from counterrank.statistics.pairs import Pairs
@@ -65,7 +65,7 @@ class OrderedCandidates(BoundPolicy):
         return np.where(shown, self.rows[np.where(shown, self.starts[queries][:, None] + place, 0)], -1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _first_arrivals(
     starts: Any, rows: Any, shown: Any, queries: Any, offsets: Any, times: Any, out: Any
 ) -> None:  # pragma: no cover
@@ -76,7 +76,7 @@ def _first_arrivals(
             out[g, k] = rows[starts[q] + order[k]]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def is_ranking(
     start: Any, stop: Any, shown: Any, ranking: Any, place: Any, stamp: Any, mark: Any
 ) -> bool:  # pragma: no cover

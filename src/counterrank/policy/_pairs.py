@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import Pairs
 
@@ -64,7 +64,7 @@ def draws_for(size: int) -> int:
     return max(LEAST_DRAWS, DRAWS * size)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _add(cells: Any, weights: Any, out: Any) -> None:  # pragma: no cover
     for g in range(len(cells)):
         for j in range(cells.shape[1]):

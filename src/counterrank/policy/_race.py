@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.policy._ordered import is_ranking
 
 _SURE = np.log(45.0)  # log(λt) beyond which the item has arrived: 45·exp(-45) = 1e-18
@@ -43,7 +43,7 @@ def steps(positions: int) -> NDArray[np.float64]:
     return np.asarray(2 * np.pi / high, dtype=np.float64)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def marginals(starts: Any, rows: Any, logs: Any, shown: Any, step: Any, out: Any) -> None:  # pragma: no cover
     """Fills out (P, K). `logs` are log rates by query, descending."""
     for q in range(len(shown)):
@@ -56,7 +56,7 @@ def marginals(starts: Any, rows: Any, logs: Any, shown: Any, step: Any, out: Any
                 out[rows[low + a], k] = race[a, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
     size = len(logs)
     out = np.zeros((size, places))
@@ -123,7 +123,7 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def probability(
     starts: Any, shown: Any, place: Any, logs: Any, queries: Any, rankings: Any, out: Any
 ) -> None:  # pragma: no cover

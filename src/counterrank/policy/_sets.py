@@ -15,8 +15,9 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from counterrank.compiled import njit
 
 WORK = 200_000_000  # multiplications that one query may take: about half a second
 ROOM = 8_000_000  # numbers that the sets of one size may hold
@@ -38,7 +39,7 @@ def pair_marginals(logs: NDArray[np.float64], positions: int) -> NDArray[np.floa
     return out.reshape(items * positions, items * positions)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _chances(logs: Any, inside: Any, chance: Any) -> None:  # pragma: no cover
     """r(c | S) of every item outside S."""
     top = -np.inf
@@ -55,7 +56,7 @@ def _chances(logs: Any, inside: Any, chance: Any) -> None:  # pragma: no cover
         chance[c] /= total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _recursion(logs: Any, positions: Any, binomial: Any, out: Any) -> None:  # pragma: no cover
     items = len(logs)
     inside = np.zeros(items, dtype=np.bool_)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 
@@ -133,7 +133,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _walk(
     values: Any, roots: Any, feature: Any, threshold: Any, decision: Any, left: Any, right: Any, leaves: Any, out: Any
 ) -> None:  # pragma: no cover

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._coded import Coded, locate, reject_repeats
@@ -172,7 +172,7 @@ class BoundScores(OrderedCandidates):
         return self._low[candidates] + rng.random(len(candidates))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _probability(
     starts: Any, shown: Any, place: Any, low: Any, high: Any, queries: Any, rankings: Any, out: Any
 ) -> None:  # pragma: no cover

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from counterrank.compiled import njit
 from counterrank.posterior._gamma import bend_rise, slope_rise
 from counterrank.posterior.likelihood import _of_group
 
@@ -15,7 +15,7 @@ _STEPS = 200
 _ENOUGH = 1e-12  # a rise of the log-likelihood, relative to its size, not worth a step
 
 
-@njit(cache=True)
+@njit()
 def climb(
     hits: Any, misses: Any, count: Any, starts: Any, begin: Any, low: float, high: float
 ) -> Any:  # pragma: no cover
@@ -27,7 +27,7 @@ def climb(
     return out
 
 
-@njit(cache=True)
+@njit()
 def _one(
     hits: Any, misses: Any, count: Any, first: int, stop: int, alpha: float, beta: float, low: float, high: float
 ) -> tuple[float, float, float]:  # pragma: no cover
@@ -62,7 +62,7 @@ def _one(
     return alpha, beta, _of_group(hits, misses, count, first, stop, alpha, beta)
 
 
-@njit(cache=True)
+@njit()
 def _value(x: float, bottom: float, top: float, low: float, high: float) -> float:  # pragma: no cover
     """exp(x), and exactly the edge on an edge."""
     if x <= bottom:
@@ -70,7 +70,7 @@ def _value(x: float, bottom: float, top: float, low: float, high: float) -> floa
     return high if x >= top else min(max(math.exp(x), low), high)
 
 
-@njit(cache=True)
+@njit()
 def _slopes(
     hits: Any, misses: Any, count: Any, first: int, stop: int, alpha: float, beta: float
 ) -> tuple[float, float, float, float, float]:  # pragma: no cover
@@ -87,7 +87,7 @@ def _slopes(
     return alpha * a, beta * b, alpha * alpha * aa + alpha * a, beta * beta * bb + beta * b, alpha * beta * ab
 
 
-@njit(cache=True)
+@njit()
 def _newton(
     du: float, dv: float, duu: float, dvv: float, duv: float, free_u: bool, free_v: bool, damping: float
 ) -> tuple[float, float]:  # pragma: no cover

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from counterrank.compiled import njit
 
 _FAR = 10.0  # from here on the series below err by less than 1e-12
 
 
-@njit(cache=True)
+@njit()
 def log_rise(a: float, n: float) -> float:
     """log Γ(a + n) − log Γ(a), for a > 0 and n ≥ 0."""
     if n == 0.0:
@@ -20,16 +20,16 @@ def log_rise(a: float, n: float) -> float:
         a += 1.0
     b = a + n
     main = (b - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0)
-    return main + _tail(b) - _tail(a) + math.log(ratio)
+    return float(main + _tail(b) - _tail(a) + math.log(ratio))
 
 
-@njit(cache=True)
+@njit()
 def _tail(x: float) -> float:
     y = 1.0 / (x * x)
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
 
 
-@njit(cache=True)
+@njit()
 def slope_rise(a: float, n: float) -> float:
     """ψ(a + n) − ψ(a): the derivative of `log_rise` in a."""
     if n == 0.0:
@@ -38,16 +38,16 @@ def slope_rise(a: float, n: float) -> float:
     while a < _FAR:
         total += n / (a * (a + n))
         a += 1.0
-    return total + math.log1p(n / a) - _slope_tail(a + n) + _slope_tail(a)
+    return float(total + math.log1p(n / a) - _slope_tail(a + n) + _slope_tail(a))
 
 
-@njit(cache=True)
+@njit()
 def _slope_tail(x: float) -> float:
     y = 1.0 / (x * x)
     return 0.5 / x + y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
 
 
-@njit(cache=True)
+@njit()
 def bend_rise(a: float, n: float) -> float:
     """ψ'(a + n) − ψ'(a): the second derivative, never positive."""
     if n == 0.0:
@@ -56,10 +56,10 @@ def bend_rise(a: float, n: float) -> float:
     while a < _FAR:
         total -= n * (2.0 * a + n) / (a * a * (a + n) * (a + n))
         a += 1.0
-    return total + _bend(a + n) - _bend(a)
+    return float(total + _bend(a + n) - _bend(a))
 
 
-@njit(cache=True)
+@njit()
 def _bend(x: float) -> float:
     y = 1.0 / (x * x)
     return (1.0 + 0.5 / x + y * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y / 30)))) / x

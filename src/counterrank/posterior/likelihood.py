@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.posterior._gamma import log_rise
 
@@ -49,7 +49,7 @@ def _summed(values: Vector, at: Vector, count: Vector, starts: Codes) -> NDArray
     return np.asarray(_sum_rises(distinct, which, at, count, starts))
 
 
-@njit(cache=True)
+@njit()
 def _sum_rises(distinct: Any, which: Any, at: Any, count: Any, starts: Any) -> Any:  # pragma: no cover
     table = np.empty((len(distinct), len(at)))
     for i in range(len(distinct)):
@@ -63,7 +63,7 @@ def _sum_rises(distinct: Any, which: Any, at: Any, count: Any, starts: Any) -> A
     return out
 
 
-@njit(cache=True)
+@njit()
 def _of_group(
     hits: Any, misses: Any, count: Any, first: int, stop: int, alpha: float, beta: float
 ) -> float:  # pragma: no cover
@@ -74,7 +74,7 @@ def _of_group(
     return total
 
 
-@njit(cache=True)
+@njit()
 def _of_items(hits: Any, misses: Any, alpha: Any, beta: Any) -> float:  # pragma: no cover
     total = 0.0
     for p in range(len(hits)):

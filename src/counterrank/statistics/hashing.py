@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def mix(value):  # type: ignore[no-untyped-def]
     """The finaliser of splitmix64: every input bit reaches every output bit."""
     z = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
@@ -18,7 +18,7 @@ def mix(value):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True)
+@njit()
 def _keys(queries, items, lengths, out):  # type: ignore[no-untyped-def]
     for g in range(len(queries)):
         key = mix(np.uint64(queries[g]))

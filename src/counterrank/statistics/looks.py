@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 
 TO_FIRST, FIRST, TO_LAST, LAST = range(4)  # the columns of a table of looks
@@ -55,7 +55,7 @@ class LookCounts:
         return LookCounts(self.table + other.table, self.last_at + other.last_at)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def tally_looks(queries: Any, coded: Any, impressions: Any, table: Any, last_at: Any) -> None:
     """Count rows of 2·pair + click, ended by -1; `queries` is the query of each row."""
     for r in range(len(coded)):

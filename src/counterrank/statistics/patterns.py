@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.hashing import mix
 from counterrank.statistics.looks import LookCounts, tally_looks
@@ -81,7 +81,7 @@ class Patterns:
         return impressions, tally[:, :, 0].copy(), tally[:, :, 1].copy(), looks
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _tally(coded: Any, impressions: Any, tally: Any) -> None:
     for r in range(len(coded)):
         for k in range(coded.shape[1]):
@@ -104,7 +104,7 @@ def group_rows(coded: NDArray[np.int32], queries: Codes) -> tuple[Codes, int]:
     return group, int(size)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _group(coded: Any, queries: Any, slots: Any, group: Any) -> int:
     mask = np.uint64(len(slots) - 1)
     size = 0

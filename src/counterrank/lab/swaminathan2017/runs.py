@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.lab.swaminathan2017.weights import THREADS, Weights
 from counterrank.lab.swaminathan2017.world import World
 from counterrank.regress.base import Vector
@@ -86,7 +86,7 @@ def rmse(estimates: NDArray[np.float64], value: float) -> Vector:
     return np.asarray(np.sqrt(((estimates - value) ** 2).mean(axis=0)))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _draw(rng: Any, rate: Any, uniform: Any, order: Any, low: Any, high: Any, slate: Any) -> None:  # pragma: no cover
     """A slate without replacement from order[low:high], which stays a permutation of the same rows."""
     for k in range(len(slate)):
@@ -105,7 +105,7 @@ def _draw(rng: Any, rate: Any, uniform: Any, order: Any, low: Any, high: Any, sl
         slate[k] = order[first]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _run(
     rng: Any, starts: Any, rate: Any, uniform: Any, phi: Any, u: Any, slot: Any, whole: Any, target: Any, values: Any,
     sizes: Any, sums: Any, log_queries: Any, log_slates: Any, log_rewards: Any,

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.estimate import _uniform
 from counterrank.estimate._largest import largest_weight
 from counterrank.estimate._pinv import pseudoinverse
@@ -105,7 +105,7 @@ def _sets_of(items: int, slots: int) -> tuple[Codes, NDArray[np.int32]]:
     return masks, place
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _second_moment(rate: Any, u: Any, phi: Any, masks: Any, place: Any) -> float:  # pragma: no cover
     """E[(Σu)²(Σφ)²] over slates drawn without replacement in proportion to `rate`.
 

@@ -1,0 +1,153 @@
+"""Compiled functions are kept where they can be, by whoever may, and never stop a run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from counterrank import compiled
+
+SOURCE = """
+import numpy as np
+from counterrank.compiled import njit
+
+@njit()
+def twice(x):
+    return 2 * x + helper(x)
+
+@njit()
+def helper(x):
+    return x - x
+"""
+USE = "import numpy as np, mod; print(mod.twice(3), mod.twice(np.ones(2)).sum(), mod.twice._cache_hits.total())"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "mod.py").write_text(SOURCE)
+    return folder
+
+
+def use(source: Path, **environment: str) -> tuple[str, str, int]:
+    """The two values and how many of them were compiled before."""
+    before = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    paths = os.pathsep.join([str(source), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", USE],
+        env={**before, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    one, two, hits = done.stdout.split()
+    return one, two, int(hits)
+
+
+def test_kept_beside_the_source_and_made_anew_when_it_changes(source: Path) -> None:
+    assert use(source) == ("6", "4.0", 0)
+    assert use(source) == ("6", "4.0", 2)
+    kept = sorted((source / "__pycache__").glob("*.compiled"))
+    assert len([path for path in kept if ".twice." in path.name]) == 2
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in kept)
+    (source / "mod.py").write_text(SOURCE.replace("2 * x", "3 * x"))
+    assert use(source) == ("9", "6.0", 0)
+    assert len(list((source / "__pycache__").glob("*.compiled"))) == len(kept)  # nothing old is left
+
+
+def test_a_change_in_what_is_called_counts(source: Path) -> None:
+    one, two = SOURCE.split("@njit()\ndef helper")
+    (source / "low.py").write_text("from counterrank.compiled import njit\n@njit()\ndef helper" + two)
+    (source / "mod.py").write_text("from low import helper\n" + one)
+    assert use(source) == ("6", "4.0", 0)
+    assert use(source) == ("6", "4.0", 2)
+    (source / "low.py").write_text("from counterrank.compiled import njit\n@njit()\ndef helper(x):\n    return x\n")
+    assert use(source) == ("9", "6.0", 0)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "flipped"])
+def test_what_is_damaged_is_made_anew(damage: str, source: Path) -> None:
+    use(source)
+    for path in (source / "__pycache__").glob("*.compiled"):
+        content = path.read_bytes()
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        path.write_bytes({"empty": b"", "cut": content[:-9], "garbage": b"x" * 99, "flipped": flipped}[damage])
+    assert use(source) == ("6", "4.0", 0)
+    assert use(source) == ("6", "4.0", 2)
+
+
+def test_two_first_runs_at_once(source: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), *sys.path])}
+    command = [sys.executable, "-B", "-c", USE]
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [each.communicate()[0].split()[:2] for each in both] == [["6", "4.0"]] * 2
+    assert use(source) == ("6", "4.0", 2)
+    assert not list((source / "__pycache__").glob(".counterrank*"))
+
+
+def test_folders_in_their_order(source: Path, tmp_path: Path) -> None:
+    (source / "__pycache__").write_text("a file, where no folder can be")
+    cache, home, temporary = (tmp_path / name for name in ("cache", "home", "tmp"))
+    home.mkdir()
+    temporary.mkdir(mode=0o700)
+    everywhere = {"XDG_CACHE_HOME": str(cache), "HOME": str(home), "TMPDIR": str(temporary)}
+    use(source, **everywhere, NUMBA_CACHE_DIR=str(tmp_path / "numba"))
+    assert use(source, **everywhere, NUMBA_CACHE_DIR=str(tmp_path / "numba"))[2] == 2
+    assert not cache.exists()
+    use(source, **everywhere)
+    assert use(source, **everywhere)[2] == 2
+    assert stat.S_IMODE(next((cache / "counterrank").iterdir()).stat().st_mode) == 0o700
+    shutil.rmtree(cache)
+    cache.write_text("")
+    everywhere["XDG_CACHE_HOME"] = str(cache)
+    use(source, **everywhere)
+    assert use(source, **everywhere)[2] == 2
+    assert [path.name for path in temporary.iterdir()] == [f"counterrank-compiled-{os.getuid()}"]
+    home.rmdir()
+    home.write_text("")
+    nowhere = {"XDG_CACHE_HOME": str(cache), "HOME": str(home), "TMPDIR": "/no/such", "TMP": "/no", "TEMP": "/no"}
+    assert use(source, **nowhere)[:2] == ("6", "4.0")
+
+
+def test_no_folder_of_others(tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    ours.mkdir(mode=0o700)
+    assert compiled._trusted(str(ours))
+    for mode in (0o770, 0o702, 0o777, 0o1777):
+        ours.chmod(mode)
+        assert not compiled._trusted(str(ours))
+    ours.chmod(0o700)
+    (tmp_path / "link").symlink_to(ours)
+    assert not compiled._trusted(str(tmp_path / "link"))
+    tmp_path.chmod(0o777)
+    assert not compiled._trusted(str(ours))  # it could be moved away, and another put in its place
+    tmp_path.chmod(0o1777)
+    assert compiled._trusted(str(ours))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
+def test_no_folder_that_someone_else_owns(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o700)
+    os.chown(theirs, 12345, 12345)
+    assert not compiled._trusted(str(theirs))
+
+
+def test_nowhere_to_keep_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_folders", lambda source, name: iter(["/proc/no", "/dev/null/no"]))
+    compiled.place.cache_clear()
+    try:
+        assert compiled.place("/no/such/source") is None
+        assert compiled.njit()(lambda x: x + 1)(1) == 2
+    finally:
+        compiled.place.cache_clear()
