@@ -113,7 +113,7 @@ def test_words_for_people(files, tmp_path):
         "query", "impressions", "clicks", "difference", "lower", "upper", "verdict", "impressions_needed",
         "significant_after_correction",
     ]  # fmt: skip
-    undecided = run(log, "--target", good, "--confidence", 0.9999999999).stdout
+    undecided = run(log, "--target", good, "--confidence", 0.999999998).stdout
     assert "more impressions would decide" in " ".join(undecided.split())
     assert "shows no difference" in run(log, "--target", good, "--baseline", good).stdout
 
