@@ -151,3 +151,9 @@ def test_nowhere_to_keep_anything(monkeypatch: pytest.MonkeyPatch) -> None:
         assert compiled.njit()(lambda x: x + 1)(1) == 2
     finally:
         compiled.place.cache_clear()
+
+
+def test_all_of_ours_is_kept_that_way() -> None:
+    sources = Path(compiled.__file__).parent.rglob("*.py")
+    own = [path.name for path in sources if "from numba import" in path.read_text(encoding="utf-8")]
+    assert own == [], "use counterrank.compiled.njit"

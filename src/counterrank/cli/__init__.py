@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
 import typer
@@ -18,6 +20,8 @@ from counterrank.cli.rank import rank
 from counterrank.cli.reproduce import reproduce
 from counterrank.cli.runner import Commands
 from counterrank.cli.simulate import simulate
+from counterrank.compiled import place
+from counterrank.engine import kernels
 from counterrank.stopping import watch
 
 HELP = """Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.
@@ -68,6 +72,8 @@ def _version(version: bool = typer.Option(False, "--version", help="The version,
 def main() -> None:
     """What the command `counterrank` runs."""
     watch()
+    if sys.stderr.isatty() and place(os.path.dirname(kernels.__file__)) is None:
+        print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
     app(prog_name="counterrank")
 
 
