@@ -10,6 +10,7 @@ import typer
 from counterrank.cli.common import AsJson, console, print_json, say
 from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.errors import InputError
+from counterrank.evaluate.options import check_top
 from counterrank.evaluate.target import open_policy
 from counterrank.log.write import write_table
 from counterrank.policy import GenSpec
@@ -48,7 +49,7 @@ def rank(
         if not isinstance(given, GenSpec):
             raise InputError(f"--segment {segment}: {policy} has no segments: leave it out")
         given = given.segment(segment)
-    listed = list_rankings(given, top, best=best)
+    listed = list_rankings(given, check_top(top), best=best)
     write_table(listed.rows, out)
     notes = [*listed.notes, *given.notes]
     if as_json:

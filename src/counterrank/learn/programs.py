@@ -151,7 +151,14 @@ def _best_lists(task: Task, several: bool) -> Solution:
     groups = groups.taken(np.lexsort((*text_order(counts.pairs)[groups.rows].T[::-1], groups.queries)))  # for ties
     chance = logging_chances(task.evidence, groups)
     lists, of = _lists(groups)
-    value = np.divide(groups.reward, chance, out=np.zeros(len(groups)), where=chance > 0)
+    with np.errstate(over="ignore"):
+        value = np.divide(groups.reward, chance, out=np.zeros(len(groups)), where=chance > 0)
+        inverse = np.divide(1.0, chance, out=np.zeros(len(groups)), where=chance > 0)
+    if not (np.isfinite(value).all() and np.isfinite(inverse).all()):
+        raise InputError(
+            f"a logged list has a chance of {chance[chance > 0].min():.2g}: its weight is too large to compute with; "
+            "leave such rows out, or take the log's shares with --logging log"
+        )
     if several:
         piece_list, length, slope = _pieces(of, np.minimum(clip * chance, 1.0), value)
         order = np.lexsort((piece_list, -lists.impressions[piece_list], -slope, lists.queries[piece_list]))
@@ -163,9 +170,7 @@ def _best_lists(task: Task, several: bool) -> Solution:
         taken[taken < ROUNDING] = 0.0
         share = sum_by(piece_list, taken, len(lists))
     else:
-        gain = np.bincount(
-            of, groups.reward * np.minimum(np.divide(1.0, chance, out=0 * chance, where=chance > 0), clip)
-        )
+        gain = np.bincount(of, groups.reward * np.minimum(inverse, clip))
         share = np.zeros(len(lists))
         share[_first(lists, np.lexsort((np.arange(len(lists)), -lists.impressions, -gain, lists.queries)))] = 1.0
     most = _first(lists, np.lexsort((np.arange(len(lists)), -lists.impressions, lists.queries)))
