@@ -15,8 +15,9 @@ from counterrank.click import FITS
 from counterrank.engine import open_engine
 from counterrank.errors import InputError
 from counterrank.evaluate.click_counts import count_clicks
-from counterrank.evaluate.holdout import LOOPED, held_out, part
+from counterrank.evaluate.holdout import part
 from counterrank.simulate import make_world, simulate
+from counterrank.statistics.draws import LOOPED, dealt
 
 
 def as_set(pairs, patterns) -> dict:
@@ -47,9 +48,9 @@ def test_the_share_held_out_is_the_one_asked_for() -> None:
     page = {"query": ["q"], "items": [["a"]], "clicks": [[1]]}
     some, many = (count_clicks(page | {"impressions": [n]}, patterns=True) for n in (LOOPED, 10**9))
     for share in (0.1, 0.5):
-        got = held_out(some.pairs, some.patterns, share)[0] / LOOPED
+        got = dealt(some.pairs, some.patterns, [share, 1 - share])[0, 0] / LOOPED
         assert got == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / LOOPED))
-        assert held_out(many.pairs, many.patterns, share)[0] / 1e9 == pytest.approx(share, abs=1e-4)
+        assert dealt(many.pairs, many.patterns, [share, 1 - share])[0, 0] / 1e9 == pytest.approx(share, abs=1e-4)
 
 
 def test_days_at_the_end_are_held_out() -> None:

@@ -117,7 +117,11 @@ def test_queries_that_carry_the_value() -> None:
     carried = found(result, "queries")
     assert carried.level == "caution"
     assert carried.numbers["half"] == 2  # 60 + 30 of 174
-    assert [each["query"] for each in carried.numbers["largest"]] == ["big", "two", "three"]
+    assert [each["query"] for each in carried.numbers["largest"]] == [
+        "big",
+        "three",
+        "two",
+    ]  # equal ones in the order of ids
     assert carried.numbers["largest"][0]["share"] == pytest.approx(60 / 174)
 
 

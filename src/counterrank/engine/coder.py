@@ -16,6 +16,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.log.keys import text_key
 from counterrank.log.rows import Kinds, Rows
+from counterrank.statistics.hashing import SECRET
 
 UNCUT = 1 << 30
 
@@ -85,7 +86,7 @@ class Coder:
             done = kernels.code_rows(
                 done, order, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
                 self.plan.all_items, insert, self.size, self.pairs.slots, self.pairs.query, self.pairs.item,
-                self.items.slots, fresh, coded,
+                self.items.slots, fresh, coded, SECRET,
             )  # fmt: skip
             if done < 0:
                 raise InputError("the log changed while it was read: try again when nothing writes to it")
@@ -140,7 +141,7 @@ class Coder:
         queries, offsets, items = self._wanted
         self._wanted_depth = depth
         keys = np.empty(int(np.minimum(np.diff(offsets), depth).sum()), dtype=np.uint64)
-        distinct = np.unique(keys[: kernels.prefix_keys(queries, offsets, items, depth, keys)])
+        distinct = np.unique(keys[: kernels.prefix_keys(queries, offsets, items, depth, keys, SECRET)])
         self.wanted = np.zeros(power_of_two(2 * len(distinct) + 2), dtype=np.uint64)
         kernels.fill_set(distinct, self.wanted)
 

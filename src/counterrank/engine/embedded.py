@@ -22,6 +22,7 @@ from counterrank.log import Log
 from counterrank.log.rows import Rows
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
+from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 
@@ -82,7 +83,7 @@ class EmbeddedPass:
         if self.log_impressions > MOST:
             raise InputError(f"{self.log.name}: more than 2^53 impressions cannot be counted exactly")
         if self.plan.metric == "reward" and self.tallier.origin is None:
-            self.tallier.origin = float(rows.reward[0]) if rows.reward is not None else 0.0
+            self.tallier.origin = float(np.median(rows.reward)) if rows.reward is not None else 0.0
         codes = self.coder.query_codes(rows, insert=self.coder.asked is None or self.plan.whole_log)
         coded = self.coder.code(rows, codes)
         self._settle()
@@ -104,30 +105,35 @@ class EmbeddedPass:
             raise InputError(
                 f"{self.log.name}: {self.plan.judged} rankings for none of the log's queries: are their ids the same?"
             )
-        self.new_query = np.where(keep, np.cumsum(keep) - 1, -1)
-        lengths = per_query[keep, 3].astype(np.int64)
-        positions = int(lengths.max())
         ids = coder.queries.ids()
-        queries, items = self.new_query[coder.pairs.query[:used]], coder.pairs.item[:used]
+        in_turn = id_order(ids.texts)  # of all queries, the coder's codes in the one order of ids
+        codes = in_turn[keep[in_turn]]
+        self.new_query = np.full(len(keep), -1)
+        self.new_query[codes] = np.arange(len(codes))
+        self.item_ids, self.new_item = in_order(coder.items.ids())
+        lengths = per_query[codes, 3].astype(np.int64)
+        positions = int(lengths.max())
+        queries, items = self.new_query[coder.pairs.query[:used]], self.new_item[coder.pairs.item[:used]]
         kept = queries >= 0
-        pairs = Pairs.build(
-            Ids(ids.texts.filter(pa.array(keep)), ids.integer), coder.items.ids(), queries[kept], items[kept], lengths,
-            positions,
-        )  # fmt: skip
+        query_ids = Ids(ids.texts.take(pa.array(codes)), ids.integer)
+        pairs = Pairs.build(query_ids, self.item_ids, queries[kept], items[kept], lengths, positions)
         tally = coder.pairs.tally[:used]
         rows = self._rows_of(pairs)
         shown = np.zeros((len(pairs), positions), dtype=np.int64)
         clicked = np.zeros_like(shown)
         shown[rows[kept]] = tally[kept, :positions, 0]
         clicked[rows[kept]] = tally[kept, :positions, 1]
-        whole = (tally[:, :, 0], tally[:, :, 1]) if self.plan.whole_log else None
+        whole = None
+        if self.plan.whole_log:
+            every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
+            whole = tally[every, :, 0], tally[every, :, 1]
         coder.pairs.tally = np.zeros((0, 0, 2), dtype=np.int64)  # counted: only the pairs' codes are needed from now on
         rankings = self.tallier.rankings(rows, self.new_query, positions)
-        return Counts(
+        counts = Counts(
             pairs=pairs,
-            impressions=per_query[keep, 0].astype(np.int64),
-            reward=per_query[keep, 1],
-            reward2=per_query[keep, 2],
+            impressions=per_query[codes, 0].astype(np.int64),
+            reward=per_query[codes, 1],
+            reward2=per_query[codes, 2],
             shown=shown,
             clicked=clicked,
             rankings=rankings,
@@ -135,12 +141,13 @@ class EmbeddedPass:
             longest=int(self.tallier.size[kernels.LONGEST]),
             origin=self.tallier.origin or 0.0,
             whole=whole,
-            pages=rankings if self.plan.rankings == "all" else self._pages(rows, np.flatnonzero(keep), positions),
+            pages=rankings if self.plan.rankings == "all" else self._pages(rows, codes, positions),
             extremes=self.tallier.extremes,
-            looks=self.tallier.look_counts(rows, len(pairs), np.flatnonzero(keep), positions),
+            looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
             patterns=self._patterns(rows, positions) if self.plan.patterns else None,
             days=self.tallier.day_sums(),
         )
+        return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
 
     def _patterns(self, rows: Codes, positions: int) -> Patterns:
         return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions)
@@ -156,8 +163,10 @@ class EmbeddedPass:
 
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
-        used = self.coder.used
-        return pairs.find(self.new_query[self.coder.pairs.query[:used]], self.coder.pairs.item[:used])
+        used, new_item = self.coder.used, self.new_item
+        if pairs.item_ids is not self.item_ids:  # items that the log never shows have been added
+            new_item = pairs.item_ids.codes(self.item_ids.texts)[new_item]
+        return pairs.find(self.new_query[self.coder.pairs.query[:used]], new_item[self.coder.pairs.item[:used]])
 
     def moments(self, coefficients: Coefficients) -> Moments:
         rows = self._rows_of(coefficients.pairs)

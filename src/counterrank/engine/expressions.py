@@ -18,6 +18,7 @@ from counterrank.errors import InputError
 from counterrank.limits import LARGEST
 from counterrank.log.problems import Problem
 from counterrank.log.reader import SEPARATOR
+from counterrank.statistics.histogram import NUDGE
 
 PAGE = ("query", "reward", "day", "propensity", "impressions")  # what the rows of an impression have in common
 NUMBERS = ("reward", "propensity", "impressions", "position", "click")
@@ -284,10 +285,10 @@ def per_pattern(rows: ir.Table) -> ir.Table:
     return rows.group_by(["query", "items", "clicks"]).agg(impressions=rows["n"].sum().cast("int64"))
 
 
-def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int) -> ir.Table:
-    """Sums by (query, cut ranking, propensity where asked for), and its clicks at `clicks` positions."""
+def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int, by_value: bool = False) -> ir.Table:
+    """Sums by (query, cut ranking, propensity and value where asked for), and its clicks at `clicks` positions."""
     t: Any = rows
-    keys = ["query", "items", *(["propensity"] if by_propensity else [])]
+    keys = ["query", "items", *(["propensity"] if by_propensity else []), *(["value"] if by_value else [])]
     at = {f"click{k}": ibis.ifelse(t.length > k, t.n * t.clicks[k].cast("int64"), 0).sum() for k in range(clicks)}
     return rows.group_by(keys).agg(**_sums(t), **{name: each.cast("int64") for name, each in at.items()})
 
@@ -339,9 +340,9 @@ def spread(weighed: ir.Table, constants: ir.Table, estimators: Sequence[int]) ->
 def _bucket(value: Any) -> Any:
     """As `statistics.histogram.bucket_of`: the sign, the exponent and three bits of the number."""
     size = value.abs()
-    safe = (size > 0).ifelse(size, 1.0)
+    safe = (size > 0).ifelse(size, 1.0) * NUDGE
     exponent = safe.log2().floor()
     fraction = safe / (exponent.cast("float64") * math.log(2)).exp()
-    eighth = ((fraction - 1.0) * 8.0 + 1e-9).floor().clip(0, 7)
+    eighth = ((fraction - 1.0) * 8.0).floor().clip(0, 7)
     found = (value < 0).ifelse(1 << 14, 0) + (exponent + 1023) * 8 + eighth
     return (size > 0).ifelse(found, 0).cast("int64")

@@ -10,18 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.compiled import njit
-from counterrank.statistics.hashing import mix
-from counterrank.statistics.histogram import SHIFT
+from counterrank.statistics.hashing import mix, next_key, start_key
+from counterrank.statistics.histogram import NUDGE, SHIFT
 
 
 @njit(nogil=True)
-def encode(keys, slots, size, insert, codes, fresh):
+def encode(keys, slots, size, insert, codes, fresh, secret):
     """The code of each key; unknown keys get the next codes (insert) or -1. Returns (size, how many were read)."""
     mask = np.uint64(len(slots) // 2 - 1)
     room = len(slots) // 4
     for i in range(len(keys)):
         key = keys[i]
-        at = np.int64(mix(np.uint64(key)) & mask)
+        at = np.int64(_home(key, 0, 2, secret) & mask)
         while slots[2 * at + 1] != 0 and slots[2 * at] != key:
             at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
         if slots[2 * at + 1] == 0:
@@ -39,13 +39,13 @@ def encode(keys, slots, size, insert, codes, fresh):
 
 
 @njit(nogil=True)
-def rehash(old, new, width):
+def rehash(old, new, width, secret):
     """Move the entries of one table into a larger one; the key is the first width-1 words."""
     mask = np.uint64(len(new) // width - 1)
     for i in range(len(old) // width):
         if old[width * i + width - 1] == 0:
             continue
-        at = np.int64(_home(old[width * i], old[width * i + 1] if width == 3 else 0, width) & mask)
+        at = np.int64(_home(old[width * i], old[width * i + 1] if width == 3 else 0, width, secret) & mask)
         while new[width * at + width - 1] != 0:
             at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
         for j in range(width):
@@ -53,16 +53,17 @@ def rehash(old, new, width):
 
 
 @njit(inline="always")
-def _home(first, second, width):
+def _home(first, second, width, secret):
+    """Where a key belongs: nobody who does not know the secret can find keys that all belong to one place."""
     if width == 2:
-        return mix(np.uint64(first))
-    return mix(np.uint64(second) ^ (np.uint64(first) * np.uint64(0x9E3779B97F4A7C15)))
+        return mix(np.uint64(first) * secret[0] + secret[1])
+    return mix(np.uint64(second) * secret[0] + np.uint64(first) * secret[2] + secret[1])
 
 
 @njit(inline="always")
-def find_pair(query, key, slots, mask):
+def find_pair(query, key, slots, mask, secret):
     """The slot of (query, item key) in the table of pairs: taken by it, or free."""
-    at = np.int64(_home(query, key, 3) & mask)
+    at = np.int64(_home(query, key, 3, secret) & mask)
     while slots[3 * at + 2] != 0 and (slots[3 * at] != query or slots[3 * at + 1] != key):
         at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
     return at
@@ -108,7 +109,7 @@ GROUPS, LONGEST = 0, 1
 @njit(nogil=True)
 def code_rows(
     start, order, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, insert, size, pair_slots,
-    pair_query, pair_item, item_slots, fresh_items, coded,
+    pair_query, pair_item, item_slots, fresh_items, coded, secret,
 ):  # fmt: skip
     """Rows as 2·pair + click per position, from the `start`-th in order; new pairs and items get the next codes.
 
@@ -130,12 +131,12 @@ def code_rows(
         cut = min(length, top)
         for k in range(length if register_all else cut):
             key = item_keys[begin + k]
-            at = find_pair(q, key, pair_slots, pair_mask)
+            at = find_pair(q, key, pair_slots, pair_mask, secret)
             p = pair_slots[3 * at + 2] - 1
             if p < 0:
                 if not insert:
                     return -1
-                place = np.int64(mix(np.uint64(key)) & item_mask)
+                place = np.int64(_home(key, 0, 2, secret) & item_mask)
                 while item_slots[2 * place + 1] != 0 and item_slots[2 * place] != key:
                     place = np.int64((np.uint64(place) + np.uint64(1)) & item_mask)
                 if item_slots[2 * place + 1] == 0:
@@ -161,7 +162,7 @@ def code_rows(
 def tally_rows(
     start, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
     theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows,
-    group_sums, group_propensity, group_clicks, coded, days, per_day,
+    group_sums, group_propensity, group_clicks, coded, days, per_day, secret,
 ):  # fmt: skip
     """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 
@@ -178,7 +179,7 @@ def tally_rows(
             return r
         m = impressions[r]
         value = 0.0
-        group = mix(np.uint64(q))
+        group = start_key(q, secret)
         possible = groups_wanted > 0
         cut = 0
         for k in range(coded.shape[1]):
@@ -192,7 +193,7 @@ def tally_rows(
                 tally[p, k, 1] += m
                 value += theta[k]
             if possible:
-                group = mix(group ^ np.uint64(pair_item[p]))
+                group = next_key(group, pair_item[p], secret)
                 if groups_wanted == 1 and k == 0:  # the beginnings of wanted rankings are wanted too
                     possible = is_in(group, wanted_keys, wanted_mask)
         if has_reward:
@@ -214,7 +215,7 @@ def tally_rows(
             continue
         if by_propensity:
             group = mix(group ^ bits[r])
-        at = np.int64(_home(np.int64(group), 0, 2) & group_mask)
+        at = np.int64(_home(np.int64(group), 0, 2, secret) & group_mask)
         while group_slots[2 * at + 1] != 0 and np.uint64(group_slots[2 * at]) != group:
             at = np.int64((np.uint64(at) + np.uint64(1)) & group_mask)
         g = group_slots[2 * at + 1] - 1
@@ -239,17 +240,17 @@ def tally_rows(
 
 
 @njit(nogil=True)
-def prefix_keys(queries, offsets, items, depth, out):
+def prefix_keys(queries, offsets, items, depth, out, secret):
     """The key of every beginning, down to `depth` items, of each ranking; returns how many there are."""
     size = 0
     for g in range(len(queries)):
         if queries[g] < 0:
             continue
-        key = mix(np.uint64(queries[g]))
+        key = start_key(queries[g], secret)
         for at in range(offsets[g], min(offsets[g + 1], offsets[g] + depth)):
             if items[at] < 0:
                 break
-            key = mix(key ^ np.uint64(items[at]))
+            key = next_key(key, items[at], secret)
             out[size] = key
             size += 1
     return size
@@ -267,12 +268,28 @@ def fill_set(keys, out):
 
 
 @njit(nogil=True)
+def rows_of(codes, starts):
+    """The rows of these queries, query after query, in a batch that is in the order of its queries."""
+    size = 0
+    last = len(starts) - 1
+    for q in codes:
+        size += starts[min(q + 1, last)] - starts[min(q, last)]
+    out = np.empty(size, dtype=np.int64)
+    at = 0
+    for q in codes:
+        for r in range(starts[min(q, last)], starts[min(q + 1, last)]):
+            out[at] = r
+            at += 1
+    return out
+
+
+@njit(nogil=True)
 def read_pages(
-    start, end, coded, impressions, reward, theta, pair_rows, pair_query, low, high, queries, rows, sums,
+    picked, coded, impressions, reward, theta, pair_rows, pair_query, low, high, queries, rows, sums,
 ):  # fmt: skip
-    """Rows start to end of the queries low to high, decoded: rows of pairs, impressions, Σ reward, Σ reward²."""
+    """Those of the picked rows that are of the queries low to high: rows of pairs, impressions, Σ reward, Σ reward²."""
     used = 0
-    for r in range(start, end):
+    for r in picked:
         if coded[r, 0] < 0:
             continue
         q = pair_query[coded[r, 0] >> 1]
@@ -319,7 +336,8 @@ def sum_moments(first, last, coded, impressions, weighted, pair_query, table, sc
     """
     estimators = scale.shape[0]
     number = np.empty(3)
-    bits = number.view(np.uint64)
+    nudged = np.empty(3)
+    bits = nudged.view(np.uint64)
     total = np.empty(estimators)
     term = np.empty(estimators)
     weight = np.empty(estimators)
@@ -351,6 +369,7 @@ def sum_moments(first, last, coded, impressions, weighted, pair_query, table, sc
                 cross[e, other] += m * total[e] * total[other]
             number[0], number[1], number[2] = total[e] + constant[e, q], term[e], mean
             for i in range(3):
+                nudged[i] = number[i] * NUDGE
                 bucket = np.int64(bits[i] >> np.uint64(SHIFT))
                 spread[e, i, bucket, 0] += m
                 spread[e, i, bucket, 1] += m * number[i]

@@ -25,33 +25,32 @@ class RowPages:
     kept: KeptRows
     pair_rows: Codes
     pair_query: Codes = field(repr=False)
-    codes: Codes = field(repr=False)  # the coder's code of each query, rising
+    codes: Codes = field(repr=False)  # the coder's code of each query
     positions: int
     theta: NDArray[np.float64] = field(repr=False)  # what a click at each position is worth, where rows have no reward
     quick: bool = True
 
     def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
         high = len(self.codes) if high is None else high
-        first, last = int(self.codes[low]), int(self.codes[high - 1]) + 1
         for rows in self._batches():
-            start, end = 0, len(rows.coded)
+            picked = np.arange(len(rows.coded))
             if len(rows.starts):
-                start, end = (int(rows.starts[min(q, len(rows.starts) - 1)]) for q in (first, last))
-            for at in range(start, end, CHUNK_ROWS):
-                yield self._read(rows, at, min(at + CHUNK_ROWS, end), low, high)
+                picked = kernels.rows_of(self.codes[low:high], rows.starts)
+            for at in range(0, len(picked), CHUNK_ROWS):
+                yield self._read(rows, picked[at : at + CHUNK_ROWS], low, high)
 
     def _batches(self) -> Iterator[CodedRows]:
         yield from self.kept.in_memory
         yield from self.kept.on_disk()
 
-    def _read(self, rows: CodedRows, start: int, end: int, low: int, high: int) -> Rankings:
-        size = end - start
+    def _read(self, rows: CodedRows, picked: Codes, low: int, high: int) -> Rankings:
+        size = len(picked)
         queries, shown = np.empty(size, dtype=np.int64), np.empty((size, self.positions), dtype=np.int64)
         sums = np.empty((3, size))
         impressions = rows.impressions if rows.impressions is not None else np.zeros(0, dtype=np.int64)
         reward = rows.reward if rows.reward is not None else np.zeros(0)
         used = kernels.read_pages(
-            start, end, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high,
+            picked, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high,
             queries, shown, sums,
         )  # fmt: skip
         return Rankings(queries[:used], shown[:used], *sums[:, :used])

@@ -34,6 +34,7 @@ from counterrank.statistics.counts import Counts
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.looks import LookCounts
+from counterrank.statistics.order import id_order, in_order, row_order
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
@@ -190,15 +191,11 @@ class RelationalPass:
         least, largest = (self.totals.get(name) for name in ("least", "largest"))
         origin = float(least or 0.0)  # rewards are counted from here
         valued = x.valued(self.rows, plan.weights(depth), origin)
-        queries = fetch(x.per_query(valued)).sort_by("query")
+        queries = fetch(x.per_query(valued))
+        queries = queries.take(pa.array(id_order(text(queries["query"]))))
         query_ids = Ids(text(queries["query"]), kinds.native_queries)
-        if plan.queries is not None:
-            asked = plan.queries.unique()
-            asked = asked.filter(pc.is_in(asked, value_set=query_ids.texts))
-            queries = queries.take(pa.array(query_ids.codes(asked)))
-            query_ids = Ids(text(asked), kinds.native_queries)
         found = fetch(x.per_pair(paired if plan.all_items else x.cut(paired, plan.top)))
-        item_ids = Ids(text(pc.unique(found["item"])).sort(), kinds.native_items)
+        item_ids = in_order(Ids(text(pc.unique(found["item"])), kinds.native_items))[0]
         of_query, of_item = query_ids.codes(text(found["query"])), item_ids.codes(text(found["item"]))
         asked_for = of_query >= 0
         lengths = numbers(queries["length"], np.int64)
@@ -206,11 +203,11 @@ class RelationalPass:
         shown, clicked = scatter(found, pairs.find(of_query, of_item), len(pairs), depth)
         whole_log = None
         if plan.whole_log:
-            names = Ids(text(pc.unique(found["query"])))
+            names = in_order(Ids(text(pc.unique(found["query"]))))[0]
             codes = (names.codes(text(found["query"])) << 32) | of_item
             distinct, rows = np.unique(codes, return_inverse=True)
             whole_log = scatter(found, rows, len(distinct), int(whole["depth"]))
-        rankings = self._rankings(valued, pairs)
+        rankings, pages = self._rankings(valued, pairs)
         return Counts(
             pairs,
             numbers(queries["impressions"], np.int64),
@@ -223,7 +220,7 @@ class RelationalPass:
             int(self.totals["longest"]),
             origin,
             whole_log,
-            rankings if self._all_rankings() else None,
+            pages,
             (float(least), float(largest)) if least is not None and largest is not None else None,
             self._looks(pairs) if plan.looks else None,
             self._patterns(pairs) if plan.patterns else None,
@@ -247,7 +244,7 @@ class RelationalPass:
         coded = np.full(rows.shape, -1, dtype=np.int32)
         clicks = numbers(found["clicks"].combine_chunks().flatten(), np.int32)
         coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
-        return Patterns(queries, coded, numbers(found["impressions"], np.int64))
+        return Patterns(queries, coded, numbers(found["impressions"], np.int64)).merged()
 
     def _days(self, valued: ir.Table) -> DaySums | None:
         if not self.plan.days or "day" not in valued.columns:
@@ -263,14 +260,24 @@ class RelationalPass:
         pages = self.plan.pages
         return self.plan.rankings == "all" or pages == "all" or (pages == "fit" and self.totals["rows"] <= FETCHED)
 
-    def _rankings(self, valued: ir.Table, pairs: Pairs) -> Rankings | None:
-        plan, depth = self.plan, pairs.positions
-        if plan.rankings == "none" and not self._all_rankings():
-            return None
-        if isinstance(plan.rankings, WantedRankings) and not self._all_rankings():
-            valued = valued.semi_join(self.engine.upload(beginnings(plan.rankings, depth)), ["query", "items"])
-        clicks = depth if plan.ranking_clicks else 0
-        found = self.engine.fetch(x.per_ranking(valued, plan.by_propensity, clicks)).combine_chunks()
+    def _rankings(self, valued: ir.Table, pairs: Pairs) -> tuple[Rankings | None, Rankings | None]:
+        """The rankings that are wanted, and all impressions where they are: these grouped by their value, too."""
+        plan = self.plan
+        if self._all_rankings() and plan.rankings != "all":
+            pages = self._fetched(x.per_ranking(valued, plan.by_propensity, 0, by_value=True), pairs, 0)
+            return pages.merged(), pages.taken(row_order(pages.queries, pages.rows)[0])
+        if plan.rankings == "none":
+            return None, None
+        if isinstance(plan.rankings, WantedRankings):
+            valued = valued.semi_join(
+                self.engine.upload(beginnings(plan.rankings, pairs.positions)), ["query", "items"]
+            )
+        clicks = pairs.positions if plan.ranking_clicks else 0
+        rankings = self._fetched(x.per_ranking(valued, plan.by_propensity, clicks), pairs, clicks).merged()
+        return rankings, rankings if plan.rankings == "all" else None
+
+    def _fetched(self, groups: ir.Table, pairs: Pairs, clicks: int) -> Rankings:
+        found = self.engine.fetch(groups).combine_chunks()
         queries, rows = _ranked(found, pairs)
         by_position = [numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
         return Rankings(
@@ -279,14 +286,14 @@ class RelationalPass:
             numbers(found["impressions"], np.float64),
             numbers(found["reward"], np.float64),
             numbers(found["reward2"], np.float64),
-            numbers(found["propensity"], np.float64) if plan.by_propensity else None,
+            numbers(found["propensity"], np.float64) if self.plan.by_propensity else None,
             np.stack(by_position, axis=1) if by_position else None,
         )
 
     def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
         mine, positions = np.nonzero(self.counts.shown)
-        rows = pairs.find(own.queries, own.items)[mine]
+        rows = pairs.rows_of(own)[mine]
         table: dict[str, Any] = {
             "query": own.query_ids.texts.take(pa.array(own.queries[mine])),
             "item": own.item_ids.texts.take(pa.array(own.items[mine])),

@@ -12,6 +12,7 @@ from counterrank.engine import kernels
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.log.keys import Keys, text_key
+from counterrank.statistics.hashing import SECRET
 
 
 class Vocabulary:
@@ -32,7 +33,7 @@ class Vocabulary:
         while True:
             fresh = np.empty(len(self.slots) // 4 + 1, dtype=np.int64)
             start = self.size
-            self.size, read = kernels.encode(keys[done:], self.slots, self.size, insert, codes[done:], fresh)
+            self.size, read = kernels.encode(keys[done:], self.slots, self.size, insert, codes[done:], fresh, SECRET)
             fresh_at.append(fresh[start : self.size] + done)
             done += read
             if done >= len(keys):
@@ -45,7 +46,7 @@ class Vocabulary:
     def grow(self) -> None:
         """Double the room."""
         larger = np.zeros(len(self.slots) * 2, dtype=np.int64)
-        kernels.rehash(self.slots, larger, 2)
+        kernels.rehash(self.slots, larger, 2, SECRET)
         self.slots = larger
 
     def keep(self, values: Any) -> None:
@@ -86,7 +87,7 @@ class PairTable:
         self.item = _longer(self.item, used, room)
         self.tally = _longer(self.tally, used, room)
         slots = np.zeros(3 * 2 * room, dtype=np.int64)
-        kernels.rehash(self.slots, slots, 3)
+        kernels.rehash(self.slots, slots, 3, SECRET)
         self.slots = slots
 
     def widen(self, positions: int) -> None:
@@ -125,7 +126,7 @@ class GroupTable:
             return False
         slots, old = self.slots, self._columns()
         self._allocate(size * 4 if size * 4 <= self.room else size * 2)
-        kernels.rehash(slots, self.slots, 2)
+        kernels.rehash(slots, self.slots, 2, SECRET)
         for new, was in zip(self._columns(), old, strict=True):
             new[:used] = was[:used]
         return True

@@ -14,6 +14,7 @@ from counterrank.engine.tables import GroupTable, Vocabulary
 from counterrank.ids import Codes
 from counterrank.log.rows import Rows
 from counterrank.statistics.days import MOST_DAYS, DaySums
+from counterrank.statistics.hashing import SECRET
 from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
@@ -27,9 +28,7 @@ class Tallier:
         self.per_query = np.zeros((1024, 4))  # impressions, Σ reward, Σ reward², longest cut list
         self.groups = GroupTable(1, UNCUT if plan.ranking_clicks else group_room, plan.ranking_clicks)
         self.spill: Spill | None = None
-        self.origin: float | None = (
-            None  # rewards are counted from here: the first one, so that sums of squares stay small
-        )
+        self.origin: float | None = None  # rewards are counted from here, so that sums of squares stay small
         self.days = Vocabulary(integer=True, native=True)
         self.per_day = np.zeros((64, 3))  # impressions, Σ reward, Σ reward²
         self.extremes: tuple[float, float] | None = None  # the least and the largest reward of the queries asked for
@@ -68,7 +67,7 @@ class Tallier:
                 done, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
                 propensity, propensity.view(np.uint64), plan.by_propensity, theta, self.size, coder.pairs.item,
                 coder.pairs.tally, self.per_query, wanted, keys, groups.slots, groups.query, groups.rows, groups.sums,
-                groups.propensity, groups.clicks, coded, days, self.per_day,
+                groups.propensity, groups.clicks, coded, days, self.per_day, SECRET,
             )  # fmt: skip
             if done >= len(rows):
                 break
@@ -132,7 +131,7 @@ class Tallier:
             table.propensity[:used] if self.plan.by_propensity else None,
             table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
         )
-        return groups.moved(pair_rows, new_query, positions)
+        return groups.moved(pair_rows, new_query, positions).merged()
 
     def look_counts(self, pair_rows: Codes, pairs: int, keep: Codes, positions: int) -> LookCounts | None:
         """The looks, with pairs under their final codes; `keep` has the codes of the queries that stay."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from counterrank.ids import Codes
-from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.hashing import distinct, ranking_keys
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
@@ -26,7 +26,7 @@ def logged_mass(chunk: Rankings, h: Vector, size: int) -> Vector:
     if chunk.propensity is None:
         return sum_by(chunk.queries, h, size)
     # one ranking may have come with several propensities
-    _, first = np.unique(ranking_keys(chunk.queries, chunk.rows, chunk.lengths), return_index=True)
+    first, _ = distinct(ranking_keys(chunk.queries, chunk.rows, chunk.lengths))
     return sum_by(chunk.queries[first], h[first], size)
 
 

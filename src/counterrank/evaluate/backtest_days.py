@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.ids import Codes
+from counterrank.ids import Codes, Ids
 from counterrank.log.log import split_day
 from counterrank.statistics.counts import Counts, sum_chunks
-from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.hashing import distinct, ranking_keys
+from counterrank.statistics.order import in_order
 
 Vector = NDArray[np.float64]
 
@@ -50,15 +51,15 @@ class Days:
     def of(cls, counts: Counts) -> Days:
         """From the counts of `Log.daily()`, with the clicks of each ranking."""
         texts, day = split_day(counts.pairs.query_ids.texts)
-        coded = texts.dictionary_encode()
+        names = in_order(Ids(texts.unique()))[0]
         row, position = np.nonzero(counts.shown)
         assert counts.rankings is not None  # noqa: S101 - the plan asked for them
         groups = sum_chunks(counts.rankings)
         assert groups.clicks is not None  # noqa: S101
         return cls(
-            coded.dictionary,
+            names.texts,
             counts.pairs.positions,
-            coded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+            names.codes(texts),
             day,
             counts.impressions.astype(np.float64),
             counts.pairs.lengths,
@@ -168,14 +169,13 @@ class Days:
         length = np.minimum((self.list_items >= 0).sum(axis=1), top)
         cut = np.minimum(length, self.other_lengths[self.list_cell])
         of_query = self.query[self.list_cell]
-        target, first, of = np.unique(
-            ranking_keys(self.list_cell, self.list_items, cut), return_index=True, return_inverse=True
-        )
+        target = ranking_keys(self.list_cell, self.list_items, cut)
+        first, of = distinct(target)
         cell = self.list_cell[first]
         h = sums(of, self.list_shown) / self.impressions[cell]
         keys = ranking_keys(of_query[first], self.list_items[first], cut[first])
         total = self._sums(ranking_keys(of_query, self.list_items, length), keys, top)
-        own = self._sums(ranking_keys(self.list_cell, self.list_items, length), target, top)
+        own = self._sums(ranking_keys(self.list_cell, self.list_items, length), target[first], top)
         shown, clicked = total[0] - own[0], total[1] - own[1]
         seen = np.flatnonzero((shown > 0) & (cut[first] > 0))
         weight = h[seen] * self.others[cell[seen]] / shown[seen]

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from counterrank.click.counts import ClickCounts
-from counterrank.compiled import njit
 from counterrank.engine import Engine
 from counterrank.errors import InputError
 from counterrank.evaluate.click_counts import read_clicks
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log, Reading
 from counterrank.log.foreign import counted
-from counterrank.log.keys import text_keys
 from counterrank.log.log import split_day
-from counterrank.statistics.hashing import mix
+from counterrank.statistics.draws import dealt
+from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs, united
 from counterrank.statistics.patterns import Patterns
-
-LOOPED = 4096  # impressions of a pattern up to which each is hashed by itself
 
 
 @dataclass(frozen=True)
@@ -60,39 +56,8 @@ def part(log: Log, test: Log | None, share: float, by: str, top: int | None, eng
         raise InputError(f"--split is {by!r}: give impression or day")
     counts, reading = read_clicks(log, engine=engine, top=top, patterns=True)
     assert counts.patterns is not None  # noqa: S101 - asked for
-    out = held_out(counts.pairs, counts.patterns, share)
+    out = dealt(counts.pairs, counts.patterns, [share, 1 - share])[0]
     return _halves(counts.pairs, counts.patterns, out, f"{share:.0%} of the impressions, drawn by hash", reading)
-
-
-def held_out(pairs: Pairs, patterns: Patterns, share: float) -> Codes:
-    """(G,) how many impressions of each pattern are held out: each by a hash of what it holds, the same everywhere."""
-    threshold = np.uint64(int(share * 2.0**64))
-    keys = np.empty(len(patterns), dtype=np.uint64)
-    query_keys, item_keys = (text_keys(ids.texts).view(np.uint64) for ids in (pairs.query_ids, pairs.item_ids))
-    out = np.zeros(len(patterns), dtype=np.int64)
-    _draw(
-        query_keys[patterns.queries], item_keys[pairs.items], patterns.coded, patterns.impressions, threshold, keys, out
-    )
-    for g in np.flatnonzero(patterns.impressions > LOOPED):
-        out[g] = np.random.default_rng(int(keys[g])).binomial(patterns.impressions[g], share)
-    return out
-
-
-@njit()
-def _draw(queries: Any, items: Any, coded: Any, impressions: Any, threshold: Any, keys: Any, out: Any) -> None:
-    for g in range(len(coded)):
-        key = mix(queries[g])
-        for k in range(coded.shape[1]):
-            v = coded[g, k]
-            if v < 0:
-                break
-            key = mix(key ^ items[v >> 1])
-            key = mix(key ^ np.uint64(v & 1))
-        keys[g] = key
-        if impressions[g] <= LOOPED:
-            for i in range(impressions[g]):
-                if mix(key ^ mix(np.uint64(i + 1))) < threshold:
-                    out[g] += 1
 
 
 def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str, reading: Reading) -> Halves:
@@ -116,7 +81,7 @@ def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     of_day = np.bincount(n, counts.impressions)
     first = int(np.argmax(np.cumsum(of_day[::-1]) >= share * of_day.sum()))
     last = min(first + 1, len(found) - 1)
-    query_ids = Ids(names.unique(), log.kinds().native_queries)
+    query_ids = in_order(Ids(names.unique(), log.kinds().native_queries))[0]
     queries = query_ids.codes(names)
     old = counts.pairs
     lengths = np.zeros(len(query_ids), dtype=np.int64)

@@ -8,6 +8,7 @@ from counterrank.evaluate.diagnosis import Tail
 from counterrank.statistics.histogram import SHIFT, Histogram, Spreads
 
 TEN = 10
+ROUNDING = 1e-9
 _SIGN = 1 << (63 - SHIFT)  # of a bucket's number
 _EXPONENT = 52 - SHIFT  # bits of a bucket's number below the exponent
 _BIAS = 1023
@@ -41,12 +42,19 @@ def _share(histogram: Histogram, number: int) -> float | None:
     return min(histogram.largest(number) / whole, 1.0) if 0 < whole < np.inf else None
 
 
-def skewness(influence: Histogram) -> float | None:
-    """The skewness of the estimate, a mean of independent influences: Σψ³ / (Σψ²)^1.5."""
+def skewness(influence: Histogram, term: Histogram | None = None) -> float | None:
+    """The skewness of the estimate, a mean of independent influences: Σψ³ / (Σψ²)^1.5.
+
+    None where there is no spread: influences that are tiny beside the terms are errors of rounding.
+    """
     means = influence.means
     scale = float(np.abs(means).max()) if len(means) else 0.0
-    if scale == 0 or not np.isfinite(scale):
+    least = ROUNDING * float(np.abs(term.means).max()) if term is not None and len(term.means) else 0.0
+    if scale <= least or not np.isfinite(scale):
         return None
     each = means / scale
     square = float(influence.counts @ each**2)
-    return float(influence.counts @ each**3) / square**1.5 if square > 0 else None
+    if square <= 0:
+        return None
+    found = float(influence.counts @ each**3) / square**1.5
+    return found if abs(found) > ROUNDING else 0.0

@@ -22,6 +22,8 @@ from counterrank.learn.worth import CLICK_WORTHS, Vector, best_lists, value_of
 from counterrank.log import Log
 from counterrank.log.log import split_day
 from counterrank.posterior import choose_prior
+from counterrank.statistics.draws import dealt
+from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 
@@ -79,10 +81,9 @@ def split_log(log: Log, engine: str | Engine, top: int | None) -> Parts:
 
 
 def split_counts(pairs: Pairs, patterns: Patterns, seed: int = 0) -> Parts:
-    """Every impression to one of five folds, by chance."""
-    rng = np.random.default_rng(seed)
-    shares = rng.multinomial(patterns.impressions, np.full(FOLDS, 1 / FOLDS)).T
-    return Parts(pairs, patterns, np.ascontiguousarray(shares), "folds")
+    """Every impression to one of five folds, by a hash of what it holds."""
+    patterns = patterns.merged()  # by days, equal impressions stand apart
+    return Parts(pairs, patterns, dealt(pairs, patterns, [1 / FOLDS] * FOLDS, seed), "folds")
 
 
 def _by_days(counts: ClickCounts) -> Parts:
@@ -90,11 +91,10 @@ def _by_days(counts: ClickCounts) -> Parts:
     assert counts.patterns is not None  # noqa: S101 - asked for
     old = counts.pairs
     texts, day = split_day(old.query_ids.texts)
-    coded = texts.dictionary_encode()
-    query = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    lengths = np.zeros(len(coded.dictionary), dtype=np.int64)
+    ids = in_order(Ids(texts.unique()))[0]
+    query = ids.codes(texts)
+    lengths = np.zeros(len(ids), dtype=np.int64)
     np.maximum.at(lengths, query, old.lengths)
-    ids = Ids(coded.dictionary)
     pairs = Pairs.build(ids, old.item_ids, query[old.queries], old.items, lengths, old.positions)
     moved = counts.patterns.moved(pairs.find(query[old.queries], old.items), query, old.positions)
     number = np.unique(day, return_inverse=True)[1]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
-from counterrank.statistics.pairs import Pairs, Table, text_order
+from counterrank.statistics.pairs import Pairs, Table
 
 _NOTHING = 1e-11
 
@@ -24,12 +24,10 @@ def rankings_of(pairs: Pairs, shown: Table, lengths: Codes) -> tuple[Codes, Code
     [0.75, 0.25]
     """
     queries, rows, chances = [], [], []
-    place = np.arange(len(shown)) if pairs.item_ids is None else text_order(pairs)  # whatever the order of the log
     for q, length in enumerate(lengths.tolist()):
         mine = slice(pairs.starts[q], pairs.starts[q + 1])
         table = np.asarray(shown[mine, :length], dtype=np.float64)
         used = np.flatnonzero(table.sum(axis=1) > _NOTHING)
-        used = used[np.argsort(place[pairs.starts[q] + used])]
         held, chance = _split(np.ascontiguousarray(table[used]))
         order = np.argsort(-np.round(chance, 11), kind="stable")  # the most likely first
         held, chance = held[order], chance[order]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
@@ -16,12 +15,13 @@ from counterrank.learn.examples import Matrix
 from counterrank.log.features import Features
 from counterrank.policy import Uniform
 from counterrank.policy._product import BoundSlots
+from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """What is to be ranked. Items come in the order of their texts, queries in that of the features."""
+    """What is to be ranked. Queries and items come in the one order of ids."""
 
     pairs: Pairs  # `lengths` says how many positions each query's ranking fills
     features: Matrix  # (P, F)
@@ -43,8 +43,9 @@ def ranked_items(features: Features, candidates: Any, positions: int, integer: t
     named = Uniform(candidates) if candidates is not None else None
     rows, notes = (np.arange(len(features)), list[str]()) if named is None else _candidates(features, named)
     query, item = features.query.take(pa.array(rows)), features.item.take(pa.array(rows))
-    texts = item.unique()
-    query_ids, item_ids = Ids(query.unique(), integer[0]), Ids(texts.take(pc.sort_indices(texts)), integer[1])
+    query_ids, item_ids = (
+        in_order(Ids(ids.unique(), whole))[0] for ids, whole in zip((query, item), integer, strict=True)
+    )
     of, what = query_ids.codes(query), item_ids.codes(item)
     lengths = np.minimum(np.bincount(of, minlength=len(query_ids)), positions)
     pairs = Pairs.build(query_ids, item_ids, of, what, lengths, positions)

@@ -75,7 +75,7 @@ def pessimistic_from_log(
     kept = np.array([reason != CHOSEN for reason in reasons])
     rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths))
     had = most_logged(counts, lengths)
-    had = np.append(pairs.find(counts.pairs.queries, counts.pairs.items), -1)[had]
+    had = np.append(pairs.rows_of(counts.pairs), -1)[had]
     width = max(rows.shape[1], had.shape[1])
     rows, had = (np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1) for each in (rows, had))
     rows = np.where(kept[:, None], had, rows)

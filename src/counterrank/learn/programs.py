@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
@@ -20,7 +19,7 @@ from counterrank.learn.exposure import best_exposure
 from counterrank.learn.transport import NUDGE, best_marginals
 from counterrank.statistics.counts import sum_chunks
 from counterrank.statistics.hashing import ranking_keys
-from counterrank.statistics.pairs import Table, sum_by, text_order
+from counterrank.statistics.pairs import Table, sum_by
 from counterrank.statistics.rankings import Rankings
 
 Vector = NDArray[np.float64]
@@ -72,13 +71,7 @@ def lp_ip(task: Task) -> Solution:
     worth = np.divide(clicks, logging, out=np.zeros_like(clicks), where=logging > 0)
     cap = evidence.clip * logging if np.isfinite(evidence.clip) else np.where(logging > 0, np.inf, 0.0)
     pairs = evidence.counts.pairs
-    by_text = pc.sort_indices(pairs.query_ids.texts).to_numpy().astype(np.int64)
-    order = np.lexsort((text_order(pairs)[:-1], np.argsort(by_text)[pairs.queries]))
-    starts = np.concatenate([[0], np.cumsum(pairs.sizes[by_text])])
-    shown = np.empty_like(worth)  # of equally good policies the same one, in whatever order the log has them
-    shown[order] = best_marginals(
-        worth[order], cap[order], logging[order], task.allowed[order], starts, task.lengths[by_text]
-    )
+    shown = best_marginals(worth, cap, logging, task.allowed, pairs.starts, task.lengths)
     gained = evidence.per_query(worth * np.minimum(shown, cap)) / evidence.counts.impressions
     return Solution(*rankings_of(pairs, shown, task.lengths), gained)
 
@@ -148,7 +141,7 @@ def _best_lists(task: Task, several: bool) -> Solution:
     groups = groups.taken(np.flatnonzero(np.append(task.allowed, True)[groups.rows].all(axis=1)))
     if len(groups) == 0:
         raise InputError("no logged list consists of candidates alone: give more candidates, or another --by")
-    groups = groups.taken(np.lexsort((*text_order(counts.pairs)[groups.rows].T[::-1], groups.queries)))  # for ties
+    groups = groups.taken(np.lexsort((*groups.rows.T[::-1], groups.queries)))  # for ties
     chance = logging_chances(task.evidence, groups)
     lists, of = _lists(groups)
     with np.errstate(over="ignore"):

@@ -17,6 +17,7 @@ from counterrank.learn.worth import CLICK_WORTHS, Table, Vector
 from counterrank.log.foreign import counted
 from counterrank.policy import Uniform
 from counterrank.statistics.counts import sum_chunks
+from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs, sum_by
 from counterrank.statistics.rankings import Rankings
 
@@ -72,12 +73,12 @@ class Stock:
             notes += (f"{counted(left, 'query', 'queries')} of the candidates: not in the log, not ranked",)
         item, of = item.filter(pa.array(of >= 0)), of[of >= 0]
         fresh = item.unique().filter(pa.array(pairs.item_ids.codes(item.unique()) < 0))
-        ids = replace(pairs.item_ids, texts=pa.concat_arrays([pairs.item_ids.texts, fresh]))
+        ids, code = in_order(replace(pairs.item_ids, texts=pa.concat_arrays([pairs.item_ids.texts, fresh])))
         wider = Pairs.build(
-            pairs.query_ids, ids, np.concatenate([pairs.queries, of]), np.concatenate([pairs.items, ids.codes(item)]),
-            pairs.lengths, pairs.positions,
+            pairs.query_ids, ids, np.concatenate([pairs.queries, of]),
+            np.concatenate([code[pairs.items], ids.codes(item)]), pairs.lengths, pairs.positions,
         )  # fmt: skip
-        rows = wider.find(pairs.queries, pairs.items)
+        rows = wider.find(pairs.queries, code[pairs.items])
         clicks, looks, attraction = np.zeros(len(wider)), np.zeros(len(wider)), np.full(len(wider), np.nan)
         clicks[rows], looks[rows], attraction[rows] = self.clicks, self.looks, self.attraction
         allowed = np.zeros(len(wider), dtype=bool)

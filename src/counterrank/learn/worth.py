@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.click import Scope
 from counterrank.ids import Codes
-from counterrank.statistics.pairs import Pairs, text_order
+from counterrank.statistics.pairs import Pairs
 
 Vector = NDArray[np.float64]
 Table = NDArray[np.float64]
@@ -55,11 +55,11 @@ def best_lists(lower: Vector, allowed: NDArray[np.bool_], pairs: Pairs, heights:
     """(Q, K) rows: the lengths[q] items with the highest bounds, the k-th of them at the k-th highest position.
 
     That is the best list for all three values: exchanging two items never helps. A bound of NaN is below all others.
-    Equal bounds: the item that comes first as text; equal heights: the first position.
+    Equal bounds: the item that comes first in the one order of ids; equal heights: the first position.
     """
     size, positions = len(lengths), max(int(lengths.max(initial=0)), 1)
     level = np.where(np.isnan(lower), -np.inf, lower)
-    order = np.lexsort((text_order(pairs)[:-1], -level, ~allowed, pairs.queries))
+    order = np.lexsort((-level, ~allowed, pairs.queries))
     rank = np.arange(len(order)) - pairs.starts[pairs.queries[order]]
     taken = allowed[order] & (rank < lengths[pairs.queries[order]])
     inside = np.arange(positions) < lengths[:, None]

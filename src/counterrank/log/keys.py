@@ -8,41 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.compiled import njit
 from counterrank.ids import as_text, canonical
-from counterrank.statistics.hashing import mix
+from counterrank.statistics.hashing import text_keys as text_keys  # others take it from here
 
 Keys = NDArray[np.int64]
-
-
-@njit(nogil=True)
-def _hash_texts(offsets, data, out):  # type: ignore[no-untyped-def]
-    for i in range(len(out)):
-        start = offsets[i]
-        end = offsets[i + 1]
-        key = np.uint64(end - start) * np.uint64(0x9E3779B97F4A7C15)
-        word = np.uint64(0)
-        filled = 0
-        for at in range(start, end):
-            word = (word << np.uint64(8)) | np.uint64(data[at])
-            filled += 1
-            if filled == 8:
-                key = mix(key ^ word)
-                word = np.uint64(0)
-                filled = 0
-        out[i] = np.int64(mix(key ^ word))
-
-
-def text_keys(texts: pa.Array) -> Keys:
-    """A 64-bit key per text. Two of a million texts share one with a chance below 10⁻⁷."""
-    out = np.empty(len(texts), dtype=np.int64)
-    buffers = texts.buffers()
-    if len(texts) == 0 or buffers[1] is None:
-        return out
-    offsets = np.frombuffer(buffers[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(buffers[2], dtype=np.uint8) if buffers[2] is not None else np.zeros(0, dtype=np.uint8)
-    _hash_texts(offsets, data, out)
-    return out
 
 
 def id_keys(values: pa.Array, integer: bool, what: str) -> tuple[Keys, Any]:

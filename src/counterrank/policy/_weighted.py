@@ -9,6 +9,7 @@ from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals, of_rankings
 from counterrank.policy.base import BoundPolicy, missing_query
 from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.order import row_order
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
@@ -29,19 +30,17 @@ class WeightedRankings(BoundPolicy):
         totals: NDArray[np.float64] | None = None,
     ) -> None:
         self.pairs = pairs
-        keys = _keys(queries, rankings)
-        order = np.lexsort((keys, queries))
-        order = order[weights[order] > 0]
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = keys[order][1:] != keys[order][:-1]
-        heads = np.flatnonzero(new)
-        first = order[heads]  # lexsort is stable: the earliest of equal rankings
+        some = np.flatnonzero(weights > 0)
+        order, heads = row_order(queries[some], rankings[some])
+        order = some[order]
+        first = np.minimum.reduceat(order, heads) if len(heads) else order  # the earliest of equal rankings
         summed = np.add.reduceat(weights[order], heads) if len(heads) else np.empty(0)
         self._queries, self._rankings, self._rows = queries[first], rankings[first], first
         self._probabilities = summed if totals is None else summed / totals[self._queries]
         self._starts = np.searchsorted(self._queries, np.arange(len(pairs.query_ids) + 1))
-        self._by_key = np.argsort(keys[first])
-        self._keys = keys[first][self._by_key]
+        keys = _keys(self._queries, self._rankings)
+        self._by_key = np.argsort(keys)
+        self._keys = keys[self._by_key]
 
     def marginals(self) -> PairTable:
         ranking, position = np.nonzero(self._rankings >= 0)

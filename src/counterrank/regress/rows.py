@@ -64,7 +64,16 @@ class RowTraining:
         said = []
         if self._kept < self.seen:
             said = [f"the model learnt from {self._kept:,} of {self.seen:,} rows, drawn at random"]
-        return x[keep], y[keep], weight[keep], fold[keep], said
+        return x[keep], _rounded(y[keep]), weight[keep], fold[keep], said
+
+
+def _rounded(y: Vector) -> Vector:
+    """To 24 bits of the largest: sums that differ by their last bits must not decide between equally good splits."""
+    largest = float(np.abs(y).max()) * (1 + 1e-9)  # so that the last bits of a power of two do not matter either
+    if not 0 < largest < np.inf:
+        return y
+    step = 2.0 ** (np.ceil(np.log2(largest)) - 24)
+    return np.asarray(np.round(y / step) * step)
 
 
 def _nothing() -> InputError:

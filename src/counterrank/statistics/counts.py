@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from counterrank.ids import Codes
 from counterrank.statistics.days import DaySums
 from counterrank.statistics.looks import LookCounts
+from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs, united
 from counterrank.statistics.patterns import Patterns
-from counterrank.statistics.rankings import RankingGroups, Rankings
+from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,20 @@ class Counts:
         old = self.pairs
         fresh = items.unique()
         fresh = fresh.filter(pa.array(old.item_ids.codes(fresh) < 0))
-        item_ids = replace(old.item_ids, texts=pa.concat_arrays([old.item_ids.texts, fresh]))
+        item_ids, code = old.item_ids, np.arange(len(old.item_ids))
+        if len(fresh):
+            item_ids, code = in_order(replace(item_ids, texts=pa.concat_arrays([item_ids.texts, fresh])))
         pairs = Pairs.build(
             old.query_ids,
             item_ids,
             np.concatenate([old.queries, queries]),
-            np.concatenate([old.items, item_ids.codes(items)]),
+            np.concatenate([code[old.items], item_ids.codes(items)]),
             old.lengths,
             old.positions,
         )
         if len(pairs) == len(old):
             return self
-        rows = pairs.find(old.queries, old.items)
+        rows = pairs.find(old.queries, code[old.items])
         same, positions = np.arange(len(old.query_ids)), old.positions
         return replace(
             self,
@@ -94,8 +97,8 @@ class Counts:
             origin=origin,
             reward=self.reward + n * step,
             reward2=self.reward2 + 2 * step * self.reward + n * step**2,
-            rankings=sum_chunks(self.rankings).shifted(step) if self.rankings is not None else None,
-            pages=sum_chunks(self.pages).shifted(step) if self.pages is not None else None,
+            rankings=_shifted(self.rankings, step),
+            pages=_shifted(self.pages, step),
             days=self.days.shifted(step) if self.days is not None else None,
         )
 
@@ -150,6 +153,13 @@ def sum_chunks(groups: RankingGroups) -> Rankings:
     for chunk in chunks:
         total = total + chunk
     return total
+
+
+def _shifted(groups: RankingGroups | None, step: float) -> RankingGroups | None:
+    """The same groups, every reward larger by `step`."""
+    if isinstance(groups, Rankings):
+        return groups.shifted(step)
+    return Changed(groups, lambda chunk: chunk.shifted(step)) if groups is not None else None
 
 
 def _spanned(a: tuple[float, float] | None, b: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -12,6 +12,7 @@ from counterrank.ids import Codes
 
 SHIFT = 49  # of a 64-bit number, the sign, the exponent and three bits more remain: buckets are up to 1/8 wide
 BUCKETS = 1 << (64 - SHIFT)
+NUDGE = 1 + 2.0**-30  # buckets begin a little below 1, 1.125, 1.25, …: whether a sum is 1 or 1 − 2⁻⁵³ must not matter
 
 
 @dataclass(frozen=True)
@@ -85,4 +86,5 @@ class Spreads:
 
 def bucket_of(values: NDArray[np.float64]) -> Codes:
     """The bucket of each number."""
-    return (np.ascontiguousarray(values, dtype=np.float64).view(np.uint64) >> np.uint64(SHIFT)).astype(np.int64)
+    nudged = np.ascontiguousarray(values, dtype=np.float64) * NUDGE
+    return (nudged.view(np.uint64) >> np.uint64(SHIFT)).astype(np.int64)

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes, Ids
+from counterrank.statistics.order import in_order
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Pairs sorted by query, then by item code, so that the pairs of query q are rows starts[q]:starts[q+1].
 
+    Queries and items have their codes in the one order of ids (`statistics.order`), whatever the order of the log.
     `lengths[q]` is how long a ranking of query q may be: min(K, its longest logged list). Policies are cut to it.
     """
 
@@ -49,6 +50,13 @@ class Pairs:
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.where((keys[at] == wanted) & (queries >= 0) & (items >= 0), at, -1)
 
+    def rows_of(self, other: Pairs) -> Codes:
+        """The row here of each pair of `other`, which has the same queries and maybe fewer items; -1 for none."""
+        items = other.items
+        if other.item_ids is not self.item_ids:
+            items = self.item_ids.codes(other.item_ids.texts)[items]
+        return self.find(other.queries, items)
+
     @classmethod
     def build(
         cls, query_ids: Ids, item_ids: Ids, queries: Codes, items: Codes, lengths: Codes, positions: int
@@ -63,14 +71,6 @@ def sorted_once(keys: Codes) -> Codes:
     """The distinct numbers, rising. NumPy's own `unique` may hash them first, which takes far longer than sorting."""
     rising = np.sort(keys)
     return rising[np.concatenate([[True], rising[1:] != rising[:-1]])] if len(rising) else rising
-
-
-def text_order(pairs: Pairs) -> Codes:
-    """(P+1,): the place of each pair's item among all items in the order of their texts; -1 for row -1."""
-    texts = pairs.item_ids.texts
-    place = np.empty(len(texts), dtype=np.int64)
-    place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
-    return np.append(place[pairs.items], -1)
 
 
 def united(a: Pairs, b: Pairs) -> tuple[Pairs, list[Codes], list[Codes]]:
@@ -90,7 +90,7 @@ def united(a: Pairs, b: Pairs) -> tuple[Pairs, list[Codes], list[Codes]]:
 
 def _union(a: Ids, b: Ids) -> Ids:
     new = b.texts.filter(pa.array(a.codes(b.texts) < 0))
-    return Ids(pa.concat_arrays([a.texts, new]), a.integer and b.integer)
+    return in_order(Ids(pa.concat_arrays([a.texts, new]), a.integer and b.integer))[0]
 
 
 Table = NDArray[np.float64]  # (P, K): one number per pair and position

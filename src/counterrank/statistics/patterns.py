@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
-from counterrank.statistics.hashing import mix
 from counterrank.statistics.looks import LookCounts, tally_looks
+from counterrank.statistics.order import row_order
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,12 @@ class Patterns:
         return Patterns(self.queries[some], self.coded[some], impressions[some])
 
     def merged(self) -> Patterns:
-        """One group per (query, ranking, clicks)."""
-        group, size = group_rows(self.coded, self.queries)
-        first = np.empty(size, dtype=np.int64)
-        first[group[::-1]] = np.arange(len(self) - 1, -1, -1)
-        impressions = np.zeros(size, dtype=np.int64)
-        np.add.at(impressions, group, self.impressions)
-        return Patterns(self.queries[first], self.coded[first], impressions)
+        """One group per (query, ranking, clicks), in the one order of rows."""
+        if len(self) == 0:
+            return self
+        order, starts = row_order(self.queries, self.coded)
+        first = order[starts]
+        return Patterns(self.queries[first], self.coded[first], np.add.reduceat(self.impressions[order], starts))
 
     def __add__(self, other: Patterns) -> Patterns:
         return Patterns(
@@ -91,36 +90,3 @@ def _tally(coded: Any, impressions: Any, tally: Any) -> None:
             tally[v >> 1, k, 0] += impressions[r]
             if v & 1:
                 tally[v >> 1, k, 1] += impressions[r]
-
-
-def group_rows(coded: NDArray[np.int32], queries: Codes) -> tuple[Codes, int]:
-    """The group of each row, numbered as they are met, and how many groups there are. Equal rows share one.
-
-    Rows are told apart by a 64-bit key: two share one with a chance of about 2⁻⁶⁴.
-    """
-    room = 1 << max(10, int(2 * len(coded)).bit_length())
-    group = np.empty(len(coded), dtype=np.int64)
-    size = _group(coded, np.asarray(queries, dtype=np.int64), np.zeros((room, 2), dtype=np.uint64), group)
-    return group, int(size)
-
-
-@njit(nogil=True)
-def _group(coded: Any, queries: Any, slots: Any, group: Any) -> int:
-    mask = np.uint64(len(slots) - 1)
-    size = 0
-    for r in range(len(coded)):
-        key = mix(np.uint64(queries[r]))
-        for k in range(coded.shape[1]):
-            v = coded[r, k]
-            if v < 0:
-                break
-            key = mix(key ^ np.uint64(v))
-        at = np.int64(key & mask)
-        while slots[at, 1] != 0 and slots[at, 0] != key:
-            at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
-        if slots[at, 1] == 0:
-            size += 1
-            slots[at, 0] = key
-            slots[at, 1] = size
-        group[r] = np.int64(slots[at, 1]) - 1
-    return size

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
-from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.order import row_order
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,12 @@ class Rankings:
         return Rankings.joined([self, other]).merged()
 
     def merged(self) -> Rankings:
-        """One group per (query, ranking, propensity)."""
+        """One group per (query, ranking, propensity), in the one order of rankings."""
         if len(self) == 0:
             return self
-        keys = ranking_keys(self.queries, self.rows, self.lengths)
-        if self.propensity is not None:
-            keys ^= self.propensity.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
+        order, starts = row_order(self.queries, self.rows, self.propensity)
+        if len(starts) == len(order):
+            return self.taken(order)
         first = order[starts]
         return Rankings(
             self.queries[first],

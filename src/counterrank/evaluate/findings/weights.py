@@ -62,7 +62,7 @@ def skew(case: Case) -> list[Finding]:
     """The skewness of the estimate, s: a two-sided 95 % interval loses about 0.25·s² of its coverage (Edgeworth)."""
     out = []
     for name, spreads in case.spreads.items():
-        found = skewness(spreads.influence)
+        found = skewness(spreads.influence, spreads.term)
         if found is None:
             continue
         level = grade(abs(found), SKEWED, VERY_SKEWED)

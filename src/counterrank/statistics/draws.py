@@ -1,0 +1,53 @@
+"""Impressions drawn by what they hold: the same in any order, split, form and engine, counted or written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.compiled import njit
+from counterrank.ids import Codes
+from counterrank.statistics.hashing import content_keys, mix
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
+
+LOOPED = 4096  # impressions of a pattern up to which each is hashed by itself
+
+
+def dealt(pairs: Pairs, patterns: Patterns, shares: list[float], seed: int = 0) -> Codes:
+    """(S, G): how many impressions of each pattern fall to each share.
+
+    The j-th of a pattern's impressions falls where hash(seed, query, ranking, clicks, j) says.
+    """
+    queries, items = (content_keys(ids.texts) for ids in (pairs.query_ids, pairs.item_ids))
+    keys = np.empty(len(patterns), dtype=np.uint64)
+    out = np.zeros((len(shares), len(patterns)), dtype=np.int64)
+    edges = np.array([min(int(edge * 2.0**64), 2**64 - 1) for edge in np.cumsum(shares[:-1])], dtype=np.uint64)
+    salt = np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    _deal(queries[patterns.queries] ^ salt, items[pairs.items], patterns.coded, patterns.impressions, edges, keys, out)
+    for g in np.flatnonzero(patterns.impressions > LOOPED):
+        out[:, g] = np.random.default_rng(int(keys[g])).multinomial(patterns.impressions[g], shares)
+    return out
+
+
+@njit()
+def _deal(queries: Any, items: Any, coded: Any, impressions: Any, edges: NDArray[Any], keys: Any, out: Any) -> None:
+    for g in range(len(coded)):
+        key = mix(queries[g])
+        for k in range(coded.shape[1]):
+            v = coded[g, k]
+            if v < 0:
+                break
+            key = mix(key ^ items[v >> 1])
+            key = mix(key ^ np.uint64(v & 1))
+        keys[g] = key
+        if impressions[g] > LOOPED:
+            continue
+        for j in range(impressions[g]):
+            draw = mix(key ^ mix(np.uint64(j + 1)))
+            share = 0
+            while share < len(edges) and draw >= edges[share]:
+                share += 1
+            out[share, g] += 1
