@@ -9,7 +9,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Embedded, Plan
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import ESTIMATORS, Need
 from counterrank.log import parts, read_log
 from counterrank.policy import PlackettLuce, Uniform
 from counterrank.simulate.log import simulate
@@ -44,8 +44,8 @@ def test_reading_twice_spilling_and_small_batches_change_nothing(world, log, tar
     }[target]
     path = tmp_path / "log.parquet"
     pq.write_table(log, path)
-    every = tuple(name for name, estimator in ESTIMATORS.items() if not estimator.needs_features)
-    clicks = tuple(name for name in every if not ESTIMATORS[name].needs_pairs)
+    every = tuple(name for name, estimator in ESTIMATORS.items() if Need.FEATURES not in estimator.needs)
+    clicks = tuple(name for name in every if Need.PAGES not in ESTIMATORS[name].needs)
     plain = {names: cr.evaluate(path, policy, estimators=names) for names in (clicks, every)}
     monkeypatch.setattr(parts, "BATCH_ROWS", 101)
     frugal = Embedded(cache_bytes=0, group_room=64)

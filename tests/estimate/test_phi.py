@@ -8,7 +8,9 @@ from page_oracle import indicator, reward, shares
 
 import counterrank as cr
 from counterrank.engine import open_engine
+from counterrank.estimate import Pseudoinverse
 from counterrank.estimate.phi import Phi, page_credits
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question
 from counterrank.policy import PlackettLuce, Slots, Table
 from counterrank.statistics.pairs import Pairs
@@ -49,7 +51,8 @@ def logged(policy: dict, rng: np.random.Generator, n: int = 60, shift: float = 0
 def credits_of(rows: list[dict], logging: object, **options: object) -> tuple[Phi, Pairs]:
     log = cr.read_log({key: [row[key] for row in rows] for key in ("query", "items", "reward")})
     question = Question.ask(log, "logging", logging=logging, **options)
-    evidence = question.evidence(open_engine("duckdb").count(log, question.plan(False, "all")), True)
+    needs = Pseudoinverse.needs
+    evidence = question.evidence(open_engine("duckdb").count(log, plan_for(needs, question)), needs)
     return page_credits(evidence), evidence.counts.pairs
 
 

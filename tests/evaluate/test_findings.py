@@ -11,8 +11,10 @@ import scipy.stats
 
 import counterrank as cr
 from counterrank.engine import open_engine
+from counterrank.estimate import Item
 from counterrank.evaluate.diagnosis import Finding
 from counterrank.evaluate.findings.click_model import by_position
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.tails import skewness, tail_of
 from counterrank.statistics.chi_square import holm, upper_tail
@@ -178,7 +180,8 @@ def test_a_click_model_that_holds_is_seldom_rejected() -> None:
         clicks = (rng.random((n, 3)) < rate).astype(int)
         log = {"query": [f"q{i % 30}" for i in range(n)], "items": pages.tolist(), "clicks": clicks.tolist()}
         question = Question.ask(cr.read_log(log), "uniform")
-        evidence = question.evidence(open_engine("duckdb").count(question.log, question.plan(False)), True)
+        run = open_engine("duckdb").count(question.log, plan_for(Item.needs, question))
+        evidence = question.evidence(run, Item.needs)
         rejected += by_position(evidence, evidence.examination).chance < 0.05
     assert 0.005 <= rejected / runs <= 0.1
 

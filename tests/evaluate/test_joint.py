@@ -10,8 +10,9 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import open_engine
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import ESTIMATORS, Need
 from counterrank.evaluate.evaluate import finished
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question
 
 NAMES = ("ip", "wip", "pbm", "item")
@@ -26,8 +27,8 @@ def test_differences(engine: str, logging: str | None) -> None:
     log = {"query": [f"q{n % 3}" for n in range(700)], "items": pages, "clicks": clicks}
     target = {f"q{i}": ["a", "c", "b"] for i in range(3)}
     question = Question.ask(cr.read_log(log), target, logging=logging, examination=[1, 0.7, 0.4])
-    run = open_engine(engine).count(question.log, question.plan(False))
-    evidence = question.evidence(run, True)
+    run = open_engine(engine).count(question.log, plan_for(frozenset({Need.MARGINALS}), question))
+    evidence = question.evidence(run, frozenset({Need.MARGINALS}))
     drafts = {name: ESTIMATORS[name].estimate(evidence) for name in NAMES}
     done, joint = finished(drafts, evidence, run)
     bare = {name: draft.thin.total() for name, draft in drafts.items()}

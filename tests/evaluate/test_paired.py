@@ -13,11 +13,11 @@ from test_compare import make_pair
 import counterrank as cr
 import oracle
 import worlds
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import ESTIMATORS, Need
 from counterrank.simulate import make_world, simulate, truth
 from test_evaluate_oracle import a_larger_log, gathered
 
-PAIRED = [name for name, estimator in ESTIMATORS.items() if not estimator.needs_features]
+PAIRED = [name for name, estimator in ESTIMATORS.items() if Need.FEATURES not in estimator.needs]
 
 
 def both_cut(pair) -> list[dict]:

@@ -5,8 +5,9 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import open_engine
-from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.estimate import ESTIMATORS, Evidence, Need
 from counterrank.evaluate.evaluate import _estimates
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question
 
 NAMES = ["list", "wlist", "ip", "wip", "pbm", "item", "rctr", "pi", "wpi"]
@@ -32,9 +33,9 @@ def world(n: int = 4000, seed: int = 0, reward: bool = False) -> dict:
 
 def estimates(log: dict, engine: str, logging: object = None, **options: object) -> tuple[dict, Evidence]:
     question = Question.ask(cr.read_log(log), cr.policy.PlackettLuce(SCORES, 0.7), logging=logging, **options)
-    run = open_engine(engine).count(question.log, question.plan(True, "all"))
-    evidence = question.evidence(run, True)
-    names = [n for n in NAMES if "clicks" in log or not ESTIMATORS[n].needs_clicks]
+    run = open_engine(engine).count(question.log, plan_for(frozenset(Need), question))
+    evidence = question.evidence(run, frozenset(Need))
+    names = [n for n in NAMES if "clicks" in log or ESTIMATORS[n].gives("reward")]
     return _estimates(names, evidence, run)[0], evidence
 
 

@@ -23,7 +23,7 @@ from counterrank.cli.common import (
     say,
 )
 from counterrank.errors import InputError
-from counterrank.evaluate.backtest import CLIPS, PROBLEMS, TESTED
+from counterrank.evaluate.backtest import CLIPS, PROBLEMS, tested
 from counterrank.evaluate.backtest import backtest as test
 from counterrank.evaluate.options import EXAMINATIONS, WEIGHTS, numbers
 
@@ -32,7 +32,9 @@ GRID = ",".join("none" if clip == float("inf") else f"{clip:g}" for clip in CLIP
 
 def backtest(
     log: LogPath,
-    estimator: Annotated[str | None, typer.Option(help=f"Comma-separated: {', '.join(TESTED)}. Default: all.")] = None,
+    estimator: Annotated[
+        str | None, typer.Option(help=f"Comma-separated: {', '.join(tested())}. Default: all.")
+    ] = None,
     clips: Annotated[str, typer.Option(help="Clips to try, comma-separated; none is no clip.")] = GRID,
     top: Annotated[int | None, typer.Option(help="Predict the clicks at the first K positions only.")] = None,
     weights: Annotated[

@@ -70,7 +70,7 @@ def demo(
         result = evaluate(str(log), policy, estimators=estimators)
         screen.print(f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", soft_wrap=True)
         judged[name] = [number(true, 3), *map(_cell, result.rows)]
-        remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith("list")]
+        remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith(estimators[0])]
     screen.print()
     rows = [[name, *cells] for name, *cells in zip(["truth", *estimators], *judged.values(), strict=True)]
     print_table(["policy", *judged], rows, title="clicks an impression, ± half a 95% interval")

@@ -1,8 +1,11 @@
 """Estimators of a policy's value, by name."""
 
-from counterrank.estimate.base import Estimate, Estimator, Evidence, Linear
+from counterrank.estimate.base import Estimate, Evidence, Linear
+from counterrank.estimate.by_clicks import ByClicks
+from counterrank.estimate.by_rewards import ByRewards
 from counterrank.estimate.dm import DirectMethod
 from counterrank.estimate.dr import DoublyRobust, DoublyRobustList
+from counterrank.estimate.estimator import Estimator, Need, Weighs
 from counterrank.estimate.ip import ItemPosition
 from counterrank.estimate.item import Item
 from counterrank.estimate.list import List, WeightedList
@@ -27,4 +30,22 @@ ESTIMATORS: dict[str, Estimator] = {
     "dr-list": DoublyRobustList(),
 }
 
-__all__ = ["ESTIMATORS", "Estimate", "Estimator", "Evidence", "Linear"]
+LOG_MEAN = next(name for name, estimator in ESTIMATORS.items() if estimator.log_mean)
+
+__all__ = [
+    "ESTIMATORS",
+    "LOG_MEAN",
+    "ByClicks",
+    "ByRewards",
+    "Estimate",
+    "Estimator",
+    "Evidence",
+    "Item",
+    "ItemPosition",
+    "Linear",
+    "List",
+    "Need",
+    "PositionBased",
+    "Pseudoinverse",
+    "Weighs",
+]

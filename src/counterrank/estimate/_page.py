@@ -15,9 +15,9 @@ from counterrank.estimate._few import NONE
 from counterrank.estimate._gamma import LogGamma
 from counterrank.estimate._groups import FEW, overall_variance
 from counterrank.estimate._influence import Influence, Moved, alike
+from counterrank.estimate._list_sums import ListSums, weigh_alike
 from counterrank.estimate._pinv import ILL
 from counterrank.estimate.base import Evidence, Page, Vector
-from counterrank.estimate.list import ListSums, weigh_alike
 from counterrank.policy._product import BoundSlots
 from counterrank.statistics.pairs import Table, sum_by
 from counterrank.statistics.rankings import Rankings

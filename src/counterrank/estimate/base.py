@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,28 +203,3 @@ class Linear:
             lacking = self.thin.weight**2 * self.thin.variance
             thin = sum_by(counts.pairs.queries, lacking.sum(axis=1) if lacking.ndim == 2 else lacking, len(n))
         return np.maximum(r2 - r**2 / n, 0.0) + thin
-
-
-class Estimator(Protocol):
-    """Says what it assumes and turns evidence into a number."""
-
-    name: ClassVar[str]
-    assumption: ClassVar[str]
-    needs_clicks: ClassVar[bool]  # it credits single clicks, so a page-level reward is not enough
-    needs_rankings: ClassVar[bool]  # it weighs whole rankings that the target can show
-    needs_pairs: ClassVar[bool]  # it needs two items at two positions: all rankings of the log, and all marginals
-    needs_features: ClassVar[bool]  # it fits a regression on features: all rankings of the log, and all marginals
-    clips: ClassVar[bool]
-
-    def estimate(self, evidence: Evidence) -> Estimate | Linear: ...
-
-
-def constant(evidence: Evidence, removed: Table, value: float) -> Vector:
-    """What mean removal took from each query's impressions, put back, less the value."""
-    return evidence.per_query(removed * evidence.counts.shown) / evidence.counts.impressions - value
-
-
-def share_of(marked: NDArray[np.bool_], shown: NDArray[np.int64]) -> float:
-    """The share of shown (impression, position) weights that are marked."""
-    total = float(shown.sum())
-    return float((marked * shown).sum() / total) if total else 0.0

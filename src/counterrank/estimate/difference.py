@@ -10,10 +10,11 @@ from counterrank.estimate import _page
 from counterrank.estimate._direct import fitted
 from counterrank.estimate._groups import moments, paged, ranked, spreads
 from counterrank.estimate._influence import of_difference
+from counterrank.estimate._list_sums import known_rankings
 from counterrank.estimate._regression import regression
 from counterrank.estimate._spread import width_of_products
-from counterrank.estimate.base import Estimate, Estimator, Evidence, Linear
-from counterrank.estimate.list import known_rankings
+from counterrank.estimate.base import Estimate, Evidence, Linear
+from counterrank.estimate.estimator import Estimator, Need, Weighs
 from counterrank.statistics.rankings import Rankings
 
 Sides = tuple[Evidence, Evidence]
@@ -39,18 +40,18 @@ def difference(
     if one.value is None or other.value is None or one.influence is None or other.influence is None:
         return Estimate(None, per_query, None, None, clipped, unsupported)
     counts, n = sides[0].counts, sides[0].counts.total
-    direct = [fitted(side) for side in sides] if estimator.needs_features else []
+    direct = [fitted(side) for side in sides] if Need.FEATURES in estimator.needs else []
     left = [fit.residuals(side) for fit, side in zip(direct, sides, strict=True)] if direct else list(sides)
     thin = drawn = np.zeros(len(counts.impressions))  # of each query: for few impressions; from drawn rankings
-    if estimator.needs_pairs:
-        gains = [1 / (e.mean_weight or 1.0) if estimator.name == "wpi" else 1.0 for e in (one, other)]
+    if estimator.weighs is Weighs.PAGES:
+        gains = [1 / (e.mean_weight or 1.0) if estimator.self_normalised else 1.0 for e in (one, other)]
         thin, drawn = _page.apart(left[0], left[1], (gains[0], gains[1]))
     if direct and not np.array_equal(direct[0].expected, direct[1].expected):
         drawn = drawn + direct[0].drawn + direct[1].drawn
 
     def chunks() -> Iterator[Rankings]:
-        if not estimator.needs_rankings:
-            return paged(sides[0]) if estimator.needs_pairs or direct else ranked(sides[0])
+        if Need.RANKINGS not in estimator.needs:
+            return paged(sides[0]) if Need.PAGES in estimator.needs else ranked(sides[0])
         return known_rankings(sides) if direct else ranked(sides[0])
 
     influence = of_difference(one.influence, other.influence)

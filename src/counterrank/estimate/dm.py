@@ -7,9 +7,10 @@ from typing import ClassVar
 from counterrank.estimate._direct import fitted
 from counterrank.estimate._groups import moments, paged, spreads
 from counterrank.estimate.base import Estimate, Evidence
+from counterrank.estimate.estimator import Estimator, Need
 
 
-class DirectMethod:
+class DirectMethod(Estimator):
     """V = 1/n Σᵢ Σ_A target(A|q)·r̂(q, A), with r̂ a regression of rewards on the features of all slots.
 
     As good as the regression, on rankings unlike those it learnt from too. Each query is predicted by a model that was
@@ -18,11 +19,10 @@ class DirectMethod:
 
     name: ClassVar[str] = "dm"
     assumption: ClassVar[str] = "the regression is right, for pages that the log never shows too"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = False
-    needs_pairs: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = True
-    clips: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.PAGES, Need.MARGINALS, Need.FEATURES})
+    blind: ClassVar[str] = (
+        "it is the regression's word alone, and the interval does not hold the regression's own error"
+    )
 
     def estimate(self, evidence: Evidence) -> Estimate:
         counts, n = evidence.counts, evidence.counts.total

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
-from counterrank.estimate import _page
-from counterrank.estimate._direct import Direct, fitted
+from counterrank.estimate._direct import fitted
 from counterrank.estimate._groups import paged, spreads
-from counterrank.estimate._influence import Influence
-from counterrank.estimate.base import Estimate, Evidence, Page, Vector
-from counterrank.estimate.list import ListSums, known_rankings, weigh
+from counterrank.estimate._list_sums import known_rankings
+from counterrank.estimate.base import Estimate, Evidence
+from counterrank.estimate.by_rewards import Weighed
+from counterrank.estimate.estimator import Estimator, Need, Weighs
+from counterrank.estimate.list import largest_weight, weighed_rankings
+from counterrank.estimate.pi import weighed_pages
 from counterrank.statistics.rankings import Rankings
 
 
-class DoublyRobust:
+class DoublyRobust(Estimator):
     """V = 1/n Σᵢ E_target[r̂(qᵢ, ·)] + wᵢ·(rewardᵢ − r̂(qᵢ, Aᵢ)), with the weights of `pi` and the r̂ of `dm`.
 
     Right if either is: the regression, or `pi`'s assumption. What the log cannot tell is the model's word alone.
@@ -23,24 +25,50 @@ class DoublyRobust:
 
     name: ClassVar[str] = "dr"
     assumption: ClassVar[str] = "what the regression leaves unexplained is a sum over (item, position) pairs"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = False
-    needs_pairs: ClassVar[bool] = True
-    needs_features: ClassVar[bool] = True
-    clips: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.PAGES, Need.MARGINALS, Need.FEATURES})
+    weighs: ClassVar[Weighs] = Weighs.PAGES
+    assumes: ClassVar[int] = 4
+
+    def weighed(self, left: Evidence) -> Weighed:
+        """The sums of what the regression leaves."""
+        return weighed_pages(left)
+
+    def chunks(self, evidence: Evidence) -> Iterator[Rankings]:
+        """The groups that impressions' influences go by."""
+        return paged(evidence)
 
     def estimate(self, evidence: Evidence) -> Estimate:
-        direct = fitted(evidence)
-        left = direct.residuals(evidence)
-        found = _page.weigh(left)
-        expected = 1.0 if found.sums.unsupported == 0 else None
-        return _combined(
-            evidence, direct, found.sums, 1.0, found.drawn, expected, lambda value: found.influence(left, 0.0, value),
-            paged, found.page,
-        )  # fmt: skip
+        counts, n, direct = evidence.counts, evidence.counts.total, fitted(evidence)
+        found = self.weighed(direct.residuals(evidence))
+        sums = found.sums
+        per_query = direct.expected + sums.credit / counts.impressions
+        mean = evidence.mean(per_query)  # from the origin of the rewards
+        if evidence.same:
+            second = direct.second_moment_alike(evidence, found.same, mean)
+        else:
+            second = sums.second_moment(evidence, 0.0, mean - direct.expected)
+            second += (found.drawn + direct.drawn_of_mean(evidence)) * n * (n - 1)
+        base = found.influence(0.0, mean - direct.expected, 1.0)
+        influence = direct.corrected(evidence, base, found.same, mean)
+        return Estimate(
+            value=float(counts.origin + mean),
+            per_query=counts.origin + per_query,
+            second_moment=second,
+            effective_sample_size=sums.effective_sample_size(),
+            clipped=sums.clipped / n,
+            unsupported=sums.unsupported,
+            warnings=[*direct.said, *sums.warnings],
+            mean_weight=float(sums.mass.sum() / n),
+            expected_weight=found.expected,
+            page=found.page,
+            model=direct.model,
+            influence=influence,
+            sizes=sums.effective_sizes(),
+            spreads=lambda: spreads(evidence, lambda: self.chunks(evidence), influence),
+        )
 
 
-class DoublyRobustList:
+class DoublyRobustList(DoublyRobust):
     """V = 1/n Σᵢ E_target[r̂(qᵢ, ·)] + wᵢ·(rewardᵢ − r̂(qᵢ, Aᵢ)), with the weights of `list` and the r̂ of `dm`.
 
     Unbiased wherever the target's rankings were logged and nothing was clipped, whatever the regression says; a good
@@ -49,42 +77,17 @@ class DoublyRobustList:
 
     name: ClassVar[str] = "dr-list"
     assumption: ClassVar[str] = "none where the target's rankings were logged; elsewhere the regression is right"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = True
-    needs_pairs: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = DoublyRobust.needs | {Need.RANKINGS}
+    weighs: ClassVar[Weighs] = Weighs.RANKINGS
     clips: ClassVar[bool] = True
+    clip_bias: ClassVar[str] = " towards the model's word"
+    assumes: ClassVar[int] = 3
 
-    def estimate(self, evidence: Evidence) -> Estimate:
-        direct = fitted(evidence)
-        left = direct.residuals(evidence)
-        sums = weigh(left)
-        return _combined(
-            evidence, direct, sums, min(1.0, evidence.clip), 0.0, 1 - sums.unsupported,
-            lambda value: sums.influence(left, 0.0, value, 1.0), lambda evidence: known_rankings([evidence]),
-        )  # fmt: skip
+    def weighed(self, left: Evidence) -> Weighed:
+        return weighed_rankings(left)
 
+    def chunks(self, evidence: Evidence) -> Iterator[Rankings]:
+        return known_rankings([evidence])
 
-def _combined(
-    evidence: Evidence, direct: Direct, sums: ListSums, same: float, drawn: float, expected: float | None,
-    base: Callable[[Vector], Influence], chunks: Callable[[Evidence], Iterator[Rankings]], page: Page | None = None,
-) -> Estimate:  # fmt: skip
-    """The model's word and the weighted residuals, `sums`. `same`: every weight, where target and logging are one.
-
-    `base`: the influence on the residuals' part, less a value per query.
-    """
-    counts, n = evidence.counts, evidence.counts.total
-    per_query = direct.expected + sums.credit / counts.impressions
-    mean = evidence.mean(per_query)  # from the origin of the rewards
-    if evidence.same:
-        second = direct.second_moment_alike(evidence, same, mean)
-    else:
-        second = sums.second_moment(evidence, 0.0, mean - direct.expected)
-        second += (drawn + direct.drawn_of_mean(evidence)) * n * (n - 1)
-    influence = direct.corrected(evidence, base(mean - direct.expected), same, mean)
-    return Estimate(
-        float(counts.origin + mean), counts.origin + per_query, second, sums.effective_sample_size(),
-        sums.clipped / n, sums.unsupported, [*direct.said, *sums.warnings], float(sums.mass.sum() / n), expected, page,
-        direct.model, influence=influence, sizes=sums.effective_sizes(),
-        spreads=lambda: spreads(evidence, lambda: chunks(evidence), influence),
-    )  # fmt: skip
+    def largest_weight(self, evidence: Evidence) -> float:
+        return largest_weight(evidence)

@@ -7,6 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import Evidence, Vector
+from counterrank.estimate.by_clicks import ByClicks
+from counterrank.estimate.estimator import Need
 from counterrank.estimate.pbm import PositionBased
 
 
@@ -19,8 +21,10 @@ class Item(PositionBased):
 
     name: ClassVar[str] = "item"
     assumption: ClassVar[str] = "a click depends on the item, wherever it stands"
+    needs: ClassVar[frozenset[Need]] = ByClicks.needs
+    misfits: ClassVar[tuple[str, str] | None] = ("position matters", "position matters")
 
-    def examination(self, evidence: Evidence) -> Vector:
+    def curve(self, evidence: Evidence) -> Vector:
         return np.ones_like(evidence.weights)
 
     def looks_below(self, evidence: Evidence) -> float:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from counterrank.errors import InputError
-from counterrank.estimate._groups import FEW, overall_variance, ranked, spreads, unranked
-from counterrank.estimate._influence import Influence, Moved
-from counterrank.estimate._spread import width_of_products
-from counterrank.estimate.base import ROUNDING, Estimate, Evidence, Vector
-from counterrank.estimate.support import logged_mass, unsupported_rankings
-from counterrank.statistics.pairs import sum_by
-from counterrank.statistics.rankings import Rankings
+from counterrank.estimate._groups import ranked
+from counterrank.estimate._influence import Influence
+from counterrank.estimate._list_sums import weigh
+from counterrank.estimate.base import Evidence
+from counterrank.estimate.by_rewards import ByRewards, Weighed
+from counterrank.estimate.estimator import Need, Weighs
+from counterrank.estimate.list_weights import ranking_weights
 
 
-class List:
+class List(ByRewards):
     """V = 1/n Σᵢ rewardᵢ·min(h(Aᵢ|q)/π(Aᵢ|q), M).
 
     Unbiased wherever the target's rankings were logged and nothing was clipped, whatever users do; its variance grows
@@ -28,37 +24,19 @@ class List:
 
     name: ClassVar[str] = "list"
     assumption: ClassVar[str] = "none on clicks: only impressions of the very rankings that the target shows count"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = True
-    needs_pairs: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.RANKINGS})
+    weighs: ClassVar[Weighs] = Weighs.RANKINGS
     clips: ClassVar[bool] = True
+    assumes: ClassVar[int] = 0
 
-    def estimate(self, evidence: Evidence) -> Estimate:
-        counts, origin = evidence.counts, evidence.counts.origin
-        sums = weigh(evidence)
-        credit = sums.credit + origin * sums.mass
-        value = float(credit.sum() / counts.total)
-        influence = sums.influence(evidence, -origin, value, 1.0)
-        return Estimate(
-            value,
-            credit / counts.impressions,
-            sums.second_moment(evidence, -origin, value),
-            sums.effective_sample_size(),
-            sums.clipped / counts.total,
-            sums.unsupported,
-            sums.warnings,
-            float(sums.mass.sum() / counts.total),
-            1 - sums.unsupported,
-            spreads=lambda: spreads(evidence, lambda: ranked(evidence), influence),
-            width=width_of_products(sums.reach(evidence), evidence),
-            reach=sums.reach(evidence),
-            influence=influence,
-            sizes=sums.effective_sizes(),
-        )
+    def weighed(self, evidence: Evidence) -> Weighed:
+        return weighed_rankings(evidence)
+
+    def largest_weight(self, evidence: Evidence) -> float:
+        return largest_weight(evidence)
 
 
-class WeightedList:
+class WeightedList(List):
     """V = Σᵢ wᵢ·rewardᵢ / Σᵢ wᵢ, with the weights of `list`.
 
     Trades a small bias for less variance; what was never logged is taken to be like what was. Undefined where no
@@ -67,226 +45,34 @@ class WeightedList:
 
     name: ClassVar[str] = "wlist"
     assumption: ClassVar[str] = "none on clicks; what the log never shows is worth what it shows"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = True
-    needs_pairs: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = False
-    clips: ClassVar[bool] = True
+    self_normalised: ClassVar[bool] = True
+    clip_bias: ClassVar[str] = ""
 
-    def estimate(self, evidence: Evidence) -> Estimate:
-        counts = evidence.counts
-        sums = weigh(evidence)
-        mass = float(sums.mass.sum())
-        share = sums.clipped / counts.total
-        per_query = np.divide(sums.credit, sums.mass, out=np.full(len(sums.mass), np.nan), where=sums.mass > 0)
-        per_query += counts.origin
-        if mass == 0:
-            why = ["undefined: the log shows none of the target's rankings"]
-            return Estimate(None, per_query, None, None, share, sums.unsupported, [*sums.warnings, *why])
-        mean = sums.credit.sum() / mass  # from the origin of the rewards
-        value = float(counts.origin + mean)
-        gain = counts.total / mass
-        second = float(sums.second_moment(evidence, float(mean), 0.0) * np.float64(gain) ** 2)
-        influence = sums.influence(evidence, float(mean), 0.0, gain)
+
+def weighed_rankings(evidence: Evidence) -> Weighed:
+    """The sums with the weights of `list`."""
+    sums = weigh(evidence)
+
+    def own() -> Influence:
         known = np.where(sums.mass > 0, sums.mass, 1.0)
-        own = sums.influence(
-            evidence, sums.credit / known, 0.0, np.where(sums.mass > 0, counts.impressions / known, 0.0)
-        )
-        return Estimate(
-            value,
-            per_query,
-            second,
-            sums.effective_sample_size(),
-            share,
-            sums.unsupported,
-            sums.warnings,
-            mass / counts.total,
-            1 - sums.unsupported,
-            spreads=lambda: spreads(evidence, lambda: ranked(evidence), influence),
-            influence=influence,
-            own=own,
-            sizes=sums.effective_sizes(),
-        )
+        gain = np.where(sums.mass > 0, evidence.counts.impressions / known, 0.0)
+        return sums.influence(evidence, sums.credit / known, 0.0, gain)
+
+    return Weighed(
+        sums=sums,
+        influence=lambda shift, value, gain: sums.influence(evidence, shift, value, gain),
+        chunks=lambda: ranked(evidence),
+        reach=sums.reach(evidence),
+        expected=1 - sums.unsupported,
+        undefined="the log shows none of the target's rankings",
+        own=own,
+        same=min(1.0, evidence.clip),
+    )
 
 
-@dataclass
-class ListSums:
-    """What the list estimators sum over groups of rankings, per query.
-
-    `free` sums are of groups whose weight moves with the log's own shares, `held` sums of the others: those with a
-    known or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward², from the rewards' origin.
-    """
-
-    credit: Vector  # Σ w·F
-    mass: Vector  # Σ w·n
-    mass2: Vector  # Σ w²·n
-    free_credit: Vector  # Σ w·F
-    free_mass: Vector  # Σ w·n
-    free_within: Vector  # Σ w²·(F2 − F²/n)
-    held: Vector  # (5, Q): Σ w·F, Σ w·n, Σ w²·n, Σ w²·F and Σ w²·F2 in rows
-    clipped: float
-    unsupported: float
-    warnings: list[str]
-    thin: Vector  # what few impressions a ranking hide of its variance, per query
-    largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
-
-    def influence(
-        self, evidence: Evidence, shift: Vector | float, value: Vector | float, gain: Vector | float
-    ) -> Influence:
-        """`gain` times w·(reward − shift), less value; any of the three may be one per query."""
-        counts = evidence.counts
-        size = len(counts.impressions)
-        by, less, out = (np.zeros(size) + x for x in (gain, shift, value))
-        back = by * (self.free_credit - less * self.free_mass) / counts.impressions - out
-
-        def moved(chunk: Rankings) -> Moved:
-            q = chunk.queries
-            if evidence.same:
-                w, free = np.full(len(q), min(1.0, evidence.clip)), np.zeros(len(q), dtype=bool)
-            elif unranked(chunk):
-                w, free = np.zeros(len(q)), np.zeros(len(q), dtype=bool)
-            else:
-                _, _, w, over = ranking_weights(evidence, chunk)
-                free = ~over & evidence.estimated
-            slope = by[q] * w
-            level = back[q] - slope * np.where(free, chunk.reward / chunk.impressions, less[q])
-            wanted = (w > 0) & (not evidence.same)
-            return Moved(slope, level, np.where(free, slope, 0.0), w, wanted, slope * counts.origin)
-
-        return moved
-
-    def reach(self, evidence: Evidence) -> tuple[float, float]:
-        """Between what numbers a weight can lie."""
-        return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.largest)
-
-    def effective_sizes(self) -> Vector:
-        """Of each query; 0 where no impression has weight."""
-        return np.divide(self.mass**2, self.mass2, out=np.zeros_like(self.mass), where=self.mass2 > 0)
-
-    def effective_sample_size(self) -> float | None:
-        squares = float(self.mass2.sum())
-        return float(self.mass.sum() ** 2 / squares) if squares > 0 else None
-
-    def second_moment(self, evidence: Evidence, shift: float, value: float | Vector) -> float:
-        """Σψ² of w·(reward − shift), less value, which may be one per query."""
-        n = evidence.counts.impressions
-        r1f, r1n, r2n, r2f, r2f2 = self.held
-        r = r1f - shift * r1n
-        r2 = self.free_within + r2f2 - 2 * shift * r2f + np.float64(shift) ** 2 * r2n
-        back = (self.free_credit - shift * self.free_mass) / n - value
-        return float((r2 + 2 * back * r + n * back**2).sum() + self.thin.sum())
-
-
-def weigh(evidence: Evidence) -> ListSums:
-    """The sums of this evidence; `list` and `wlist` share them."""
-    sums = evidence.memo.get("list")
-    if not isinstance(sums, ListSums):
-        sums = evidence.memo["list"] = _weigh(evidence)
-    return sums
-
-
-def _weigh(evidence: Evidence) -> ListSums:
-    counts = evidence.counts
-    size = len(counts.impressions)
-    if evidence.same:
-        sums = weigh_alike(evidence, min(1.0, evidence.clip))  # every weight is 1, or the clip where that is below 1
-        sums.clipped = float(counts.total) if evidence.clip < 1 - ROUNDING else 0.0
-        return sums
-    if counts.rankings is None:
-        raise InputError("the rankings of the log were not counted")
-    total = np.zeros((12, size))
-    clipped = impossible = 0.0
-    pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
-    singles, logged = np.zeros(size), np.zeros(size)
-    largest = 0.0
-    for chunk in counts.rankings.chunks():
-        h, pi, w, over = ranking_weights(evidence, chunk)
-        logged += logged_mass(chunk, h, size)
-        impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
-        clipped += float(chunk.impressions[over].sum())
-        largest = max(largest, float(w.max(initial=0.0)))
-        n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
-        free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
-        within = np.maximum(f2 - f**2 / n, 0.0)
-        pooled += within[h > 0].sum(), (n[h > 0] - 1).sum()
-        singles += sum_by(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
-        thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
-        loose, held = np.where(free, w, 0.0), np.where(free, 0.0, w)
-        rows = (
-            w * f, w * n, w**2 * n, loose * f, loose * n, loose * w * within,
-            held * f, held * n, held * w * n, held * w * f, held * w * f2, thin,
-        )  # fmt: skip
-        for row, values in enumerate(rows):
-            total[row] += sum_by(chunk.queries, values, size)
-    variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
-    if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
-        variance = max(variance, overall_variance(evidence))
-    unsupported, warnings = unsupported_rankings(evidence, logged)
-    if impossible:
-        share = impossible / counts.total
-        warnings.append(
-            f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
-            "they count as 0"
-        )
-    largest = max(largest, largest_possible(evidence))
-    credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
-    thin = total[11] + singles * variance
-    return ListSums(
-        credit, mass, mass2, free_credit, free_mass, free_within, total[6:11], clipped, unsupported, warnings, thin,
-        largest,
-    )  # fmt: skip
-
-
-def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector, Vector, NDArray[np.bool_]]:
-    """The chance of each group's ranking under target and logging policy, its weight, and whether it was clipped."""
-    h = evidence.target.probability(chunk.queries, chunk.rows)
-    pi = logging_chances(evidence, chunk)
-    with np.errstate(over="ignore"):  # such weights are clipped, or told to be too large
-        raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
-    over = raw > evidence.clip * (1 + ROUNDING)
-    return h, pi, np.where(over, evidence.clip, raw), over
-
-
-def largest_possible(evidence: Evidence) -> float:
-    """The largest weight of a ranking, logged or not, where the logging policy is known and the target's are listed."""
-    listed = None if evidence.estimated or evidence.by_propensity else evidence.target.support()
-    if listed is None:
+def largest_weight(evidence: Evidence) -> float:
+    """Of all logged rankings."""
+    if evidence.same or evidence.counts.rankings is None:
         return 0.0
-    queries, rankings, h = listed
-    pi = evidence.logging.probability(queries, rankings)
-    return float(min(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0), evidence.clip))
-
-
-def logging_chances(evidence: Evidence, chunk: Rankings) -> Vector:
-    """The chance of each group's ranking under the logging policy."""
-    if evidence.by_propensity:
-        assert chunk.propensity is not None  # noqa: S101
-        return chunk.propensity
-    if evidence.estimated:
-        return chunk.impressions / evidence.counts.impressions[chunk.queries]
-    return evidence.logging.probability(chunk.queries, chunk.rows)
-
-
-def known_rankings(sides: Sequence[Evidence]) -> Iterator[Rankings]:
-    """As `ranked`, for what asks the ranking of other impressions too: there a clip takes from weights of 1."""
-    judged = [side for side in sides if not side.same]
-    if len(judged) == len(sides) or sides[0].clip >= 1:
-        yield from ranked(sides[0])
-        return
-    counts = sides[0].counts
-    assert counts.pages is not None  # noqa: S101 - the plan asked for them
-    for groups, wanted in ((counts.rankings, True), (counts.pages, False)):
-        for chunk in groups.chunks() if groups is not None else ():
-            shown = np.zeros(len(chunk), dtype=bool)
-            for side in judged:
-                shown |= side.target.probability(chunk.queries, chunk.rows) > 0
-            yield chunk.taken(np.flatnonzero(shown == wanted))
-
-
-def weigh_alike(evidence: Evidence, w: float) -> ListSums:
-    """Every impression has the weight w."""
-    counts = evidence.counts
-    n, f, f2 = counts.impressions.astype(float), counts.reward, counts.reward2
-    zero = np.zeros(len(n))
-    held = np.stack([w * f, w * n, w**2 * n, w**2 * f, w**2 * f2])
-    return ListSums(w * f, w * n, w**2 * n, zero, zero, zero, held, 0.0, 0.0, [], zero)
+    chunks = evidence.counts.rankings.chunks()
+    return max((float(ranking_weights(evidence, chunk)[2].max(initial=0.0)) for chunk in chunks), default=0.0)

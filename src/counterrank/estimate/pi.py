@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from counterrank.estimate._groups import paged, spreads
+from counterrank.estimate._few import NONE
+from counterrank.estimate._groups import paged
 from counterrank.estimate._page import weigh
-from counterrank.estimate._spread import width_of_products
-from counterrank.estimate.base import Estimate, Evidence
+from counterrank.estimate.base import Evidence
+from counterrank.estimate.by_rewards import ByRewards, Weighed
+from counterrank.estimate.estimator import Need, Weighs
 
 
-class Pseudoinverse:
+class Pseudoinverse(ByRewards):
     """V = 1/n Σᵢ rewardᵢ·qᵀΓ†1_A, with q = E_target[1_A] and Γ = E_logging[1_A 1_Aᵀ] of the impression's query.
 
     1_A marks the (item, position) pairs of a ranking. Unbiased if a page's reward is a sum over its pairs, which need
@@ -19,34 +21,26 @@ class Pseudoinverse:
 
     name: ClassVar[str] = "pi"
     assumption: ClassVar[str] = "a page's reward is a sum over its (item, position) pairs, observed or not"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = False
-    needs_pairs: ClassVar[bool] = True
-    needs_features: ClassVar[bool] = False
-    clips: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.PAGES, Need.MARGINALS})
+    weighs: ClassVar[Weighs] = Weighs.PAGES
+    assumes: ClassVar[int] = 2
+    has_deviation: ClassVar[bool] = True
 
-    def estimate(self, evidence: Evidence) -> Estimate:
-        n, origin = evidence.counts.total, evidence.counts.origin
-        found = weigh(evidence)
-        credit = found.sums.credit + origin * found.sums.mass
-        value = float(credit.sum() / n)
-        second = found.sums.second_moment(evidence, -origin, value) + found.drawn * n * (n - 1)
-        influence = found.influence(evidence, -origin, value)
-        supported = found.sums.unsupported == 0
-        return Estimate(
-            value,
-            credit / evidence.counts.impressions,
-            second,
-            found.sums.effective_sample_size(),
-            0.0,
-            found.sums.unsupported,
-            found.sums.warnings,
-            float(found.sums.mass.sum() / n),
-            1.0 if supported else None,
-            found.page,
-            spreads=lambda: spreads(evidence, lambda: paged(evidence), influence),
-            width=width_of_products(found.reach(), evidence),
-            reach=found.reach(),
-            influence=influence,
-            sizes=found.sums.effective_sizes(),
-        )
+    def weighed(self, evidence: Evidence) -> Weighed:
+        return weighed_pages(evidence)
+
+
+def weighed_pages(evidence: Evidence) -> Weighed:
+    """The sums with the weights of `pi`."""
+    found = weigh(evidence)
+    return Weighed(
+        sums=found.sums,
+        influence=lambda shift, value, gain: found.influence(evidence, shift, value, gain),
+        chunks=lambda: paged(evidence),
+        reach=found.reach(),
+        expected=1.0 if found.sums.unsupported == 0 else None,
+        undefined="the weights sum to 0",
+        nothing=NONE,
+        drawn=found.drawn,
+        page=found.page,
+    )

@@ -8,10 +8,11 @@ import numpy as np
 
 from counterrank.estimate._influence import alike
 from counterrank.estimate._spread import of_all, width_of_products
-from counterrank.estimate.base import Estimate, Evidence
+from counterrank.estimate.base import Estimate, Evidence, Vector
+from counterrank.estimate.estimator import Estimator
 
 
-class RankClickThrough:
+class RankClickThrough(Estimator):
     """V = 1/n Σᵢ rewardᵢ.
 
     Right if clicks depend on the position alone, or if nothing changes; the baseline to beat. Reference: li2018,
@@ -20,21 +21,23 @@ class RankClickThrough:
 
     name: ClassVar[str] = "rctr"
     assumption: ClassVar[str] = "a click depends on the position alone: every ranking is worth the same"
-    needs_clicks: ClassVar[bool] = False
-    needs_rankings: ClassVar[bool] = False
-    needs_pairs: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = False
-    clips: ClassVar[bool] = False
+    assumes: ClassVar[int] = 7
+    blind: ClassVar[str] = "it is the log's mean, whatever the target"
+    log_mean: ClassVar[bool] = True
+    of_difference: ClassVar[str] = "rctr gives every policy the mean of the log, so its difference is always 0"
+
+    def by_query(self, evidence: Evidence) -> Vector:
+        counts = evidence.counts
+        return counts.origin + counts.reward / counts.impressions
 
     def estimate(self, evidence: Evidence) -> Estimate:
         counts, n = evidence.counts, float(evidence.counts.total)
         mean = counts.reward.sum() / n  # from the origin of the rewards
         second = max(float(counts.reward2.sum() - n * mean**2), 0.0)
-        per_query = counts.origin + counts.reward / counts.impressions
         value = float(counts.origin + mean)
         return Estimate(
             value,
-            per_query,
+            self.by_query(evidence),
             second,
             n,
             0.0,

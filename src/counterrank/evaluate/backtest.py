@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from counterrank.click.examination import fit_examination
 from counterrank.engine import Coefficients, Engine, Pass, Plan, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import ESTIMATORS, LOG_MEAN, Need
 from counterrank.evaluate.backtest_days import Days, Vector
 from counterrank.evaluate.backtest_errors import measure
 from counterrank.evaluate.backtest_result import Backtest, summarise
@@ -35,7 +35,7 @@ from counterrank.policy.base import id_text
 
 CLIPS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
 PROBLEMS = ("K=2", "K=3", "all", "dcg")
-TESTED = ("list", "wlist", "ip", "wip", "pbm", "item", "rctr")
+SLOW = {Need.PAGES, Need.FEATURES}  # a matrix or a regression for each day
 
 
 @dataclass(frozen=True)
@@ -147,18 +147,26 @@ def backtest(
 
 def _one(name: str, clip: float) -> tuple[str, float]:
     """A single estimator that can be tested, and its clip."""
-    if name not in TESTED:
-        raise InputError(f"backtest cannot test {name!r} yet: choose from {', '.join(TESTED)}")
-    return name, np.inf if name == "rctr" else check_clip(clip)
+    _check_tested(name)
+    return name, check_clip(clip) if ESTIMATORS[name].clips else np.inf
+
+
+def tested() -> list[str]:
+    """The estimators that a backtest can test."""
+    return [name for name, estimator in ESTIMATORS.items() if not estimator.needs & SLOW]
+
+
+def _check_tested(name: str) -> None:
+    if name not in tested():
+        raise InputError(f"backtest cannot test {name!r} yet: choose from {', '.join(tested())}")
 
 
 def _names(given: Sequence[str] | str | None) -> list[str]:
     """The estimators to test; the log's mean is always among them."""
-    wanted, _ = choose_estimators(given if given is not None else TESTED, "clicks")
+    wanted, _ = choose_estimators(given if given is not None else tested(), "clicks")
     for name in wanted:
-        if name not in TESTED:
-            raise InputError(f"backtest cannot test {name!r} yet: choose from {', '.join(TESTED)}")
-    return [name for name in ESTIMATORS if name in (*wanted, "rctr")]
+        _check_tested(name)
+    return [name for name in ESTIMATORS if name in (*wanted, LOG_MEAN)]
 
 
 def _limits(given: Iterable[float | str | None]) -> list[float]:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate.backtest_days import Days, Vector, sums
 from counterrank.evaluate.backtest_values import Weighing, day_values, means, truth
 
@@ -77,7 +78,7 @@ def measure(
     tested = (days.others >= max(min_impressions, 1)) & (days.impressions >= min_impressions)
     of = days.query if unit == "query" else np.arange(len(days.query))
     size = len(days.names) if unit == "query" else len(of)
-    columns: list[Column] = [(n, c) for n in names for c in (clips if n != "rctr" else [np.inf])]
+    columns: list[Column] = [(n, c) for n in names for c in (clips if ESTIMATORS[n].clips else [np.inf])]
     where = {column: at for at, column in enumerate(columns)}
     squared = np.zeros((size, len(problems), len(columns)))
     undefined = np.zeros(squared.shape, dtype=np.int64)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError, unknown
+from counterrank.estimate import ESTIMATORS, LOG_MEAN
 from counterrank.evaluate.backtest_days import Days, Vector
 from counterrank.evaluate.backtest_errors import Column, Errors
 from counterrank.evaluate.backtest_rows import (
@@ -54,10 +55,10 @@ class Backtest(Tabular):
     calibration: Calibration | None = None  # of one estimator, where it was asked for
 
     def row(self, problem: str, estimator: str, clip: float | None = None) -> ErrorRow:
-        """One error; `rctr` has no clip."""
+        """One error; what is not clipped, such as `rctr`, has no clip."""
         if problem not in self.problems:
             raise unknown("problem", problem, self.problems)
-        limit = None if clip is None or math.isinf(clip) or estimator == "rctr" else float(clip)
+        limit = None if clip is None or math.isinf(clip) or not _clips(estimator) else float(clip)
         for row in self.rows:
             if (row.problem, row.estimator, row.clip) == (problem, estimator, limit):
                 return row
@@ -137,8 +138,13 @@ class Backtest(Tabular):
         return self.problems[0] if problem is None else problem
 
     def _best(self, problem: str, baseline: bool) -> ErrorRow:
-        rows = [row for row in self.rows if row.problem == problem and (baseline or row.estimator != "rctr")]
-        return lowest(rows or [row for row in self.rows if row.problem == problem])
+        rows = [row for row in self.rows if row.problem == problem]
+        others = [row for row in rows if baseline or not ESTIMATORS[row.estimator].log_mean]
+        return lowest(others or rows)
+
+
+def _clips(name: str) -> bool:
+    return name not in ESTIMATORS or ESTIMATORS[name].clips
 
 
 def summarise(
@@ -148,7 +154,7 @@ def summarise(
     """The errors as a result: intervals by resampling, and a recommendation for each problem."""
     draws = errors.replicates(seed, count) if np.count_nonzero(errors.tested) > 1 else None
     rmse, floor, undefined = errors.rmse(), errors.floor(), errors.undefined.sum(axis=0)
-    mean = errors.columns.index(("rctr", np.inf))
+    mean = errors.columns.index((LOG_MEAN, np.inf))
     rows = []
     for i, problem in enumerate(problems):
         for at, (name, clip) in enumerate(errors.columns):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate.backtest_days import Vector
 from counterrank.evaluate.result import number
 from counterrank.screen import plain_zero
@@ -64,14 +65,14 @@ class Recommendation:
 
 def recommend(rows: list[ErrorRow], floor: float) -> Recommendation:
     problem, best = rows[0].problem, lowest(rows)
-    others = [row for row in rows if row.estimator != "rctr"]
+    others = [row for row in rows if not ESTIMATORS[row.estimator].log_mean]
     against = best.against_rctr
     at = f"noise floor {number(floor)}"
-    if best.estimator == "rctr" and others:
+    if ESTIMATORS[best.estimator].log_mean and others:
         beats, near = "no", lowest(others)
         text = (
-            f"{problem}: no estimator beats the log's mean on this log (rctr, RMSE {number(best.rmse)}, {at}); "
-            f"nearest: {named(near)}, {near.against_rctr}"
+            f"{problem}: no estimator beats the log's mean on this log ({best.estimator}, RMSE {number(best.rmse)}, "
+            f"{at}); nearest: {named(near)}, {near.against_rctr}"
         )
     elif against.upper is not None and against.upper < 0:
         beats = "yes"
@@ -87,8 +88,8 @@ def recommend(rows: list[ErrorRow], floor: float) -> Recommendation:
 
 def named(row: ErrorRow) -> str:
     """An estimator with its clip, in words."""
-    if row.estimator == "rctr":
-        return "rctr"
+    if not ESTIMATORS[row.estimator].clips:
+        return row.estimator
     return f"{row.estimator} without clip" if row.clip is None else f"{row.estimator} with clip {row.clip:g}"
 
 
@@ -98,7 +99,7 @@ def lowest(rows: list[ErrorRow]) -> ErrorRow:
 
 
 def cell(row: ErrorRow) -> str:
-    if row.estimator == "rctr":
+    if not ESTIMATORS[row.estimator].clips:
         return number(row.rmse)
     return f"{number(row.rmse)} (M {'∞' if row.clip is None else f'{row.clip:g}'})"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.estimate.ip import ratios
+from counterrank.estimate.by_clicks import ratios
 from counterrank.evaluate.backtest_days import Days, Vector, sums
 
 

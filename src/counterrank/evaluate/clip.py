@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
+from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear, Need
 from counterrank.estimate._direct import fitted
-from counterrank.estimate.list import ranking_weights
 
 AUTO = "auto"
 GRID = 8  # clips to choose from, no clip included
@@ -78,8 +77,8 @@ class Grids:
 
     def __init__(self, names: Sequence[str], evidence: Evidence) -> None:
         self.evidence = evidence
-        self.clips = {name: grid_below(largest_weight(name, evidence)) for name in names}
-        if any(ESTIMATORS[name].needs_features for name in names):
+        self.clips = {name: grid_below(ESTIMATORS[name].largest_weight(evidence)) for name in names}
+        if any(Need.FEATURES in ESTIMATORS[name].needs for name in names):
             fitted(evidence)  # once, for all clips
 
     def drafts(self) -> dict[str, Estimate | Linear]:
@@ -108,19 +107,6 @@ def clipped(evidence: Evidence, clip: float) -> Evidence:
 def key(name: str, number: int) -> str:
     """What an estimate with one of several clips is called."""
     return f"{name} {number}"
-
-
-def largest_weight(name: str, evidence: Evidence) -> float:
-    """The largest weight of an impression; 0 where the estimator is not clipped."""
-    estimator = ESTIMATORS[name]
-    if not estimator.clips or evidence.same:
-        return 0.0
-    if not estimator.needs_rankings:
-        draft = estimator.estimate(evidence)
-        assert isinstance(draft, Linear)  # noqa: S101 - it credits clicks
-        return float(draft.weight[evidence.counts.shown > 0].max(initial=0.0))
-    chunks = evidence.counts.rankings.chunks() if evidence.counts.rankings is not None else ()
-    return max((float(ranking_weights(evidence, chunk)[2].max(initial=0.0)) for chunk in chunks), default=0.0)
 
 
 def words(choices: Mapping[str, Choice]) -> list[str]:

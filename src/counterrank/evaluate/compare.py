@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.estimate import ESTIMATORS, Evidence, PositionBased
 from counterrank.evaluate.clip import AUTO
 from counterrank.evaluate.compare_verdict import of_bound
 from counterrank.evaluate.comparison import VERDICTS, Bound, Comparison, QueryVerdicts
 from counterrank.evaluate.options import check_confidence, check_range, number_of, position_weights
 from counterrank.evaluate.pages.asked import Asked, called
 from counterrank.evaluate.paired import How, check_paired, compare_paired
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
 from counterrank.interval import INTERVALS
@@ -78,20 +79,21 @@ def compare(
     if estimator is not None:
         how = How(interval, confidence, clip == AUTO, limits, features, model)
         return compare_paired(question, estimator, how, engine, call)
-    run = open_engine(engine).count(log, question.plan(rankings=False))
+    needs = PositionBased.needs  # whose assumption the bound makes
+    run = open_engine(engine).count(log, plan_for(needs, question))
     question = replace(question, log=log.again(run.reading))
     notes = [*run.reading.notes, *question.notes]
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
-    sides = question.evidences(run, marginals=True)
+    sides = question.evidences(run, needs)
     return _relative(sides, Asked.of(question, engine, call, sides[0].counts), confidence, notes, run.reading)
 
 
 def _metric(log: Log, estimator: str | None, metric: str | None) -> str:
     """What is compared: clicks, unless an estimator of page-level rewards is asked."""
     if estimator is not None:
-        by_click = ESTIMATORS[check_paired(estimator)].needs_clicks
-        return metric or ("reward" if "reward" in log.columns and not by_click else "clicks")
+        of_pages = ESTIMATORS[check_paired(estimator)].gives("reward")
+        return metric or ("reward" if "reward" in log.columns and of_pages else "clicks")
     if metric not in (None, "clicks"):
         raise InputError(f"the bound is on clicks, but --metric is {metric}: leave it out, or name an --estimator")
     if "clicks" not in log.columns:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate import Estimate, Evidence
+from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, PositionBased
 from counterrank.evaluate.diagnosis import Diagnosis, Finding
 from counterrank.evaluate.findings import Case, click_model, drift, queries
 from counterrank.evaluate.findings.case import merged, percent
@@ -41,7 +41,7 @@ def of_bound(
     else:
         words = f"{percent(min(worst, 1.0))} of the bound's width is for the worst case, a click on the rarest item"
         findings.append(Finding("bound", "trust", words, [], {"share": worst}))
-    findings = merged(findings) + _shared(sides, "pbm", per_query)
+    findings = merged(findings) + _shared(sides, PositionBased(), per_query)
     return concluded(findings, _both(unsupported.values()))
 
 
@@ -58,16 +58,16 @@ def of_pair(
         findings.append(Finding("size", "do not trust", "the log gives no interval for the difference"))
     elif gap.value or gap.stderr:
         findings += [finding for find in (ten, skew) for finding in find(both)]
-    findings += _shared(sides, name, done["difference"].per_query)
+    findings += _shared(sides, ESTIMATORS[name], done["difference"].per_query)
     least = min((row.effective_sample_size or 0.0 for row in rows.values()), default=0.0)
     good = f"{_both(row.unsupported for row in rows.values())}, with {least:,.0f} impressions' worth of evidence"
     return concluded(findings, good)
 
 
-def _shared(sides: tuple[Evidence, Evidence], model: str, per_query: NDArray[np.float64]) -> list[Finding]:
+def _shared(sides: tuple[Evidence, Evidence], estimator: Estimator, per_query: NDArray[np.float64]) -> list[Finding]:
     """What the log itself says, and which queries carry the difference."""
     judged = next((side for side in sides if not side.same), None)
-    found = click_model(judged, [model]) if judged is not None else []
+    found = click_model(judged, [estimator]) if judged is not None else []
     return [*found, *drift(sides[0].counts), *queries(sides[0].counts, per_query, THE_DIFFERENCE, [])]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from counterrank.engine import Coefficients, Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear
+from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Linear, Need, Weighs
 from counterrank.evaluate.best import doubt, recommended
 from counterrank.evaluate.clip import AUTO, Choice, Grids, clipped
 from counterrank.evaluate.clip import key as clip_key
@@ -31,6 +31,7 @@ from counterrank.evaluate.options import (
 )
 from counterrank.evaluate.page import add_deviation, too_much
 from counterrank.evaluate.pages.asked import Asked, called
+from counterrank.evaluate.plan import needs_of, plan_for
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import Evaluation, PageRow, Row
 from counterrank.evaluate.verdict import curve_table, diagnose
@@ -94,20 +95,17 @@ def evaluate(
     known = read_features(features) if features is not None and not unused else None
     notes += unused + (known.notes if known is not None else [])
     chosen = [ESTIMATORS[name] for name in names]
-    pairs = any(e.needs_pairs for e in chosen)
-    every = pairs or any(e.needs_features for e in chosen)
-    pages: Literal["none", "fit", "all"] = "all" if every else "none"
-    if pairs and estimators is None and question.metric == "clicks" and known is None:
-        pages = "fit"  # other estimators judge clicks as well
-    plan = question.plan(any(e.needs_rankings for e in chosen), pages)
-    run = open_engine(engine).count(question.log, plan)
+    needs = needs_of(chosen)
+    spare = estimators is None and question.metric == "clicks" and known is None  # others judge clicks as well
+    run = open_engine(engine).count(question.log, plan_for(needs, question, spare=spare))
     question = replace(question, log=question.log.again(run.reading))
-    evidence = question.evidence(run, every or any(e.needs_clicks for e in chosen))
+    evidence = question.evidence(run, needs)
     if known is not None:
         table, featureless = known.on(evidence.counts.pairs)
         evidence = replace(evidence, features=table, featureless=featureless, model=regression)
-    if estimators is None and pairs and (reason := too_much(evidence)):
-        names = [name for name in names if not ESTIMATORS[name].needs_pairs]
+    paged = [name for name in names if ESTIMATORS[name].weighs is Weighs.PAGES]
+    if estimators is None and paged and (reason := too_much(evidence)):
+        names = [name for name in names if name not in paged]
         notes.append(reason)
     check_inside(limits, evidence.counts.extremes)
     evidence = replace(evidence, limits=limits)
@@ -140,7 +138,7 @@ def evaluate(
         notes=[*said, *clip_words(choices), *run.reading.notes, *notes, *question.notes],
         per_query=_per_query(counts, estimates),
         reading=run.reading,
-        examination=evidence.examination.tolist() if "pbm" in names else None,
+        examination=evidence.examination.tolist() if Need.EXAMINATION in needs else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, engine, call, counts),
         diagnosis=diagnose(case),

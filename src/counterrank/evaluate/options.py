@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import ESTIMATORS, Need
 from counterrank.limits import CONFIDENT, LARGEST, LEAST, reasonable
 from counterrank.regress import REGRESSIONS
 
@@ -164,7 +164,7 @@ def choose_estimators(
     Those that need features come where there are some.
     """
     names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
-    usual = [name for name, e in ESTIMATORS.items() if features or not e.needs_features]
+    usual = [name for name, e in ESTIMATORS.items() if features or Need.FEATURES not in e.needs]
     wanted = [name.strip() for name in names] if names is not None else usual
     if "best" in wanted:
         raise InputError("--estimator best stands alone: it chooses one estimator")
@@ -174,22 +174,23 @@ def choose_estimators(
     wanted = list(dict.fromkeys(wanted))
     if metric == "clicks":
         return wanted, []
-    left = [name for name in wanted if not ESTIMATORS[name].needs_clicks]
+    left = [name for name in wanted if ESTIMATORS[name].gives(metric)]
     out = [name for name in wanted if name not in left]
     notes = (
         [f"{', '.join(out)} left out: they credit single clicks, and the metric is a page-level reward"] if out else []
     )
     if not left:
+        *some, last = [name for name, estimator in ESTIMATORS.items() if estimator.gives(metric)]
         raise InputError(
-            f"{', '.join(out)} cannot judge a page-level reward: choose from list, wlist, rctr, pi, wpi, dm, dr and "
-            "dr-list, or add --metric clicks"
+            f"{', '.join(out)} cannot judge a page-level reward: choose from {', '.join(some)} and {last}, "
+            "or add --metric clicks"
         )
     return left, notes
 
 
 def check_model(names: Sequence[str], features: bool, model: str | None) -> tuple[str, list[str]]:
     """The regression for the estimators that need one, and what to say where none does."""
-    needy = [name for name in names if ESTIMATORS[name].needs_features]
+    needy = [name for name in names if Need.FEATURES in ESTIMATORS[name].needs]
     if needy and not features:
         raise InputError(f"{', '.join(needy)} needs features of items: add --features FILE (query, item, numbers)")
     if model is not None and not features:

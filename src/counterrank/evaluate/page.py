@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.estimate import Estimate, Evidence
+from counterrank.estimate import ESTIMATORS, Estimate, Evidence
 from counterrank.estimate._gamma import matrix_sizes
 from counterrank.estimate._known import closed_forms
 from counterrank.evaluate.result import PageRow
@@ -45,7 +45,9 @@ def add_deviation(
     page = estimate.page
     if page is None:
         return None, said
-    bound, why = _bound(estimate, evidence, limits, confidence) if name == "pi" else (None, list[str]())
+    bound, why = None, list[str]()
+    if ESTIMATORS[name].has_deviation:
+        bound, why = _bound(estimate, evidence, limits, confidence)
     numbers = (page.sigma2, page.rho, page.rho_bar, page.kappa, bound)
     return PageRow(*(x if x is not None and np.isfinite(x) else None for x in numbers)), said + why
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from counterrank.engine import Engine, Pass, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, Linear
+from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, Linear, Need
 from counterrank.estimate.difference import difference, share_regression
-from counterrank.evaluate.clip import Choice, clipped, grid_below, key, largest_weight, picked, warning
+from counterrank.evaluate.clip import Choice, clipped, grid_below, key, picked, warning
 from counterrank.evaluate.compare_verdict import of_pair
 from counterrank.evaluate.comparison import Bound, Comparison, Verdict
 from counterrank.evaluate.evaluate import finished, row_of
@@ -21,6 +21,7 @@ from counterrank.evaluate.options import check_inside, check_model
 from counterrank.evaluate.page import add_deviation
 from counterrank.evaluate.pages.asked import Asked
 from counterrank.evaluate.paired_queries import ROUNDING, per_query
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import PageRow, Row
 from counterrank.evaluate.words import warn
@@ -51,16 +52,14 @@ def check_paired(name: str) -> str:
 def compare_paired(question: Question, name: str, how: How, engine: str | Engine, call: str) -> Comparison:
     """Both policies by the estimator `name`, and the difference with the influence of each impression on both."""
     estimator, confidence = ESTIMATORS[name], how.confidence
-    if question.metric == "reward" and estimator.needs_clicks:
+    if not estimator.gives(question.metric):
         raise InputError(f"{name} credits single clicks, but the metric is a page-level reward: add --metric clicks")
     regression, notes = check_model([name], how.features is not None, how.model)
-    every = estimator.needs_pairs or estimator.needs_features
-    plan = question.plan(estimator.needs_rankings, "all" if every else "none")
-    run = open_engine(engine).count(question.log, plan)
+    run = open_engine(engine).count(question.log, plan_for(estimator.needs, question))
     question = replace(question, log=question.log.again(run.reading))
     check_inside(how.limits, run.counts.extremes)
-    target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, estimator.needs_clicks or every))
-    if estimator.needs_features:
+    target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, estimator.needs))
+    if Need.FEATURES in estimator.needs:
         known = read_features(how.features)
         table, gone = known.on(target.counts.pairs)
         target, baseline = (
@@ -111,7 +110,7 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
             *notes,
             *question.notes,
             f"{name} assumes: {estimator.assumption}",
-            *_nature(name),
+            *([estimator.of_difference] if estimator.of_difference else []),
         ],
         model=asdict(done["target"].model) if done["target"].model is not None else None,
         diagnosis=of_pair(name, (target, baseline), done, rows, alone),
@@ -127,7 +126,7 @@ def _estimates(
     drafts: dict[str, Estimate | Linear] = {}
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no interval
         if auto:
-            clips = grid_below(max(largest_weight(estimator.name, side) for side in sides))
+            clips = grid_below(max(estimator.largest_weight(side) for side in sides))
         for i, clip in enumerate(clips):
             both = clipped(sides[0], clip), clipped(sides[1], clip)
             alone = estimator.estimate(both[0]), estimator.estimate(both[1])
@@ -151,10 +150,6 @@ def _together(said: list[str]) -> list[str]:
     texts = [text.split(": ", 1) for text in said]
     both = {text for side, text in texts if side == SIDES[0]} & {text for side, text in texts if side == SIDES[1]}
     return list(dict.fromkeys(text if text in both else f"{side}: {text}" for side, text in texts))
-
-
-def _nature(name: str) -> list[str]:
-    return ["rctr gives every policy the mean of the log, so its difference is always 0"] if name == "rctr" else []
 
 
 def _interval(

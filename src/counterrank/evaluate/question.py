@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterrank.engine import Metric, Pass, Plan, WantedRankings
+from counterrank.engine import Metric, Pass
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import Evidence
+from counterrank.estimate import Evidence, Need
 from counterrank.evaluate.options import check_clip, check_length, check_top, examination_curve, position_weights
 from counterrank.log import Log
 from counterrank.policy import BoundPolicy, Logged, LoggedShares, Policy, Uniform, read_policy
@@ -89,43 +88,13 @@ class Question:
         """The policies that are judged, and whether each is the logging policy itself."""
         return [(self.target, self.same), *([(self.baseline, self.baseline_same)] if self.baseline else [])]
 
-    def plan(self, rankings: bool, pages: Literal["none", "fit", "all"] = "none") -> Plan:
-        """What the first pass must count; `rankings`: some estimator weighs whole rankings, `pages`: all of them."""
-        wanted: Literal["none", "all"] | WantedRankings = "none"
-        judged = [policy for policy, same in self.sides if not same]
-        if rankings and judged:
-            listed = [policy.rankings() for policy in judged]
-            known = [each for each in listed if each is not None]
-            complete = len(known) == len(listed)
-            wanted = WantedRankings(*map(pa.concat_arrays, zip(*known, strict=True))) if complete else "all"
-        policies = [*(policy for policy, _ in self.sides), *([self.logging] if self.logging else [])]
-        return Plan(
-            metric=self.metric,
-            weights=position_weights(self.weights),
-            queries=self._queries(),
-            top=self.top,
-            rankings=wanted,
-            pages=pages,
-            by_propensity=self.by_propensity and bool(judged) and wanted != "none",
-            all_items=self.top is not None and any(policy.ranks_all for policy in policies),
-            whole_log=isinstance(self.examination, str) and self.examination == "em",
-            days="day" in self.log.columns,
-            judged="the target has" if self.baseline is None else "target and baseline both have",
-        )
+    def evidence(self, run: Pass, needs: frozenset[Need]) -> Evidence:
+        """The counted log with the policies on its pairs, as estimators with these needs want it."""
+        return self.evidences(run, needs)[0]
 
-    def _queries(self) -> pa.Array | None:
-        """The queries that every judged policy has; None: all."""
-        known = [queries for policy, _ in self.sides if (queries := policy.queries()) is not None]
-        if len(known) < 2:
-            return known[0] if known else None
-        return known[0].filter(pc.is_in(known[0], value_set=known[1]))
-
-    def evidence(self, run: Pass, marginals: bool) -> Evidence:
-        """The counted log with the policies on its pairs; `marginals`: some estimator needs those."""
-        return self.evidences(run, marginals)[0]
-
-    def evidences(self, run: Pass, marginals: bool) -> list[Evidence]:
+    def evidences(self, run: Pass, needs: frozenset[Need]) -> list[Evidence]:
         """The evidence on each policy that is judged."""
+        marginals = Need.MARGINALS in needs
         counts = self.extended(run.counts)
         positions = self.top or counts.pairs.positions
         check_length(self.weights, positions, "weights")

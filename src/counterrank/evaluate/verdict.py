@@ -5,42 +5,37 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from counterrank.estimate import ESTIMATORS
 from counterrank.evaluate.diagnosis import LEVELS, Diagnosis, Finding
 from counterrank.evaluate.findings import OF_ESTIMATORS, Case, click_model, disagreement, drift, queries
 from counterrank.evaluate.findings.case import percent
-
-# those that assume least come first, where evidence is alike
-ORDER = ("list", "wlist", "ip", "wip", "pi", "wpi", "dr-list", "dr", "pbm", "item")
 
 
 def diagnose(case: Case) -> Diagnosis:
     """All findings, and the verdict on the estimator that stands best."""
     evidence = case.evidence
     findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
-    findings += disagreement(case) + click_model(evidence, list(case.rows)) + drift(evidence.counts)
+    findings += disagreement(case) + click_model(evidence, map(case.estimator, case.rows)) + drift(evidence.counts)
     name = headline(case, findings)
     if name is None:
         return Diagnosis("do not trust", "no estimator has both a value and an interval", worst_first(findings))
     findings += queries(evidence.counts, case.estimates[name].per_query, "the value", [name])
-    if name in ("rctr", "dm"):
-        findings.append(Finding("assumption", "trust" if evidence.same else "caution", _BLIND[name], [name]))
+    if why := case.estimator(name).blind:
+        findings.append(Finding("assumption", "trust" if evidence.same else "caution", why, [name]))
     return concluded(findings, _good(case, name), name)
-
-
-_BLIND = {
-    "rctr": "it is the log's mean, whatever the target",
-    "dm": "it is the regression's word alone, and the interval does not hold the regression's own error",
-}
 
 
 def headline(case: Case, findings: list[Finding]) -> str | None:
     """Whom the verdict is about: of the estimators with the fewest doubts, the one with the most evidence.
 
-    `rctr` and `dm` only where there is no other: what they say does not rest on how the log bears on the target.
+    Where evidence is alike, the one that assumes least. Those that are blind, such as `rctr` and `dm`, only where there
+    is no other: what they say does not rest on how the log bears on the target.
     """
     whole = [name for name, row in case.rows.items() if row.value is not None and row.lower is not None]
-    judged = [name for name in ORDER if name in whole] or [name for name in ("dm", "rctr") if name in whole]
-    judged += [name for name in whole if name not in ORDER and name not in ("dm", "rctr")]  # a user's own
+    known = [name for name in ESTIMATORS if name in whole]
+    judged = sorted(known, key=lambda name: (bool(ESTIMATORS[name].blind), ESTIMATORS[name].assumes))
+    if judged and not ESTIMATORS[judged[0]].blind:
+        judged = [name for name in judged if not ESTIMATORS[name].blind]
     if not judged:
         return None
 

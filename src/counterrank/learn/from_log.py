@@ -10,9 +10,10 @@ import numpy as np
 
 from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import Evidence
+from counterrank.estimate import Evidence, Pseudoinverse
 from counterrank.estimate.phi import Phi, page_credits
 from counterrank.evaluate.options import check_top
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question, chosen_metric
 from counterrank.ids import Codes
 from counterrank.learn.candidates import Ranked, ranked_items
@@ -86,8 +87,9 @@ def pi_opt_from_log(
     question = Question.ask(
         log, "logging", metric=metric, top=top, weights=weights, logging=logging, candidates=candidates
     )
-    run = open_engine(engine).count(log, question.plan(False, "all"))
-    evidence = question.evidence(run, True)
+    needs = Pseudoinverse.needs
+    run = open_engine(engine).count(log, plan_for(needs, question, learns=True))
+    evidence = question.evidence(run, needs)
     counts = evidence.counts
     positions = counts.longest if k is None else int(k)
     if positions > counts.longest:

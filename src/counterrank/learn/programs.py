@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.estimate import Evidence
-from counterrank.estimate.list import logging_chances
+from counterrank.estimate import Estimator, Evidence, Item, ItemPosition, List, PositionBased, Pseudoinverse
+from counterrank.estimate.list_weights import logging_chances
 from counterrank.estimate.phi import page_credits
 from counterrank.ids import Codes
 from counterrank.learn.assign import assign
@@ -205,12 +205,21 @@ def _first(lists: Rankings, order: Codes) -> Codes:
     return order[np.r_[True, lists.queries[order][1:] != lists.queries[order][:-1]]]
 
 
-PROGRAMS: dict[str, Callable[[Task], Solution]] = {
-    "lp-list": lp_list,
-    "lp-ip": lp_ip,
-    "lp-pbm": lp_pbm,
-    "lp-item": lp_item,
-    "ips": ips,
-    "ip-ips": ip_ips,
-    "pi": pi,
+@dataclass(frozen=True)
+class Program:
+    """How to find the best policy under an estimator; `sure`: it shows one ranking a query, else it is drawn from."""
+
+    solve: Callable[[Task], Solution]
+    estimator: Estimator
+    sure: bool = False
+
+
+PROGRAMS = {
+    "lp-list": Program(lp_list, List()),
+    "lp-ip": Program(lp_ip, ItemPosition()),
+    "lp-pbm": Program(lp_pbm, PositionBased()),
+    "lp-item": Program(lp_item, Item()),
+    "ips": Program(ips, List(), sure=True),
+    "ip-ips": Program(ip_ips, ItemPosition(), sure=True),
+    "pi": Program(pi, Pseudoinverse(), sure=True),
 }

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.engine import Engine, Metric, open_engine
 from counterrank.errors import InputError
-from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.estimate import Evidence, Weighs
 from counterrank.evaluate.options import check_clip, check_top
+from counterrank.evaluate.plan import plan_for
 from counterrank.evaluate.question import Question, chosen_metric
 from counterrank.evaluate.result import number
 from counterrank.ids import Codes
 from counterrank.learn.candidates import plain_items
-from counterrank.learn.programs import PROGRAMS, Solution, Task
+from counterrank.learn.programs import PROGRAMS, Program, Solution, Task
 from counterrank.learn.result import Optimization, flat
 from counterrank.log import Log, Reading
 from counterrank.log.foreign import counted
 from counterrank.statistics.pairs import sum_by
-
-ESTIMATOR = {
-    "lp-list": "list", "lp-ip": "ip", "lp-pbm": "pbm", "lp-item": "item", "ips": "list", "ip-ips": "ip", "pi": "pi"
-}  # fmt: skip
-OF_CLICKS = ("lp-ip", "lp-pbm", "lp-item", "ip-ips")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -58,6 +54,8 @@ def solve_from_log(
     engine: str | Engine = "duckdb",
 ) -> Solved:
     """The policy that a program of `PROGRAMS` finds; the options are those of `evaluate`, with `k` as its `top`."""
+    program = PROGRAMS[by]
+    estimator = program.estimator
     chosen = _metric(by, log, metric)
     if k is not None and chosen == "reward":
         raise InputError(
@@ -69,16 +67,14 @@ def solve_from_log(
         log, "logging", metric=chosen, top=k, weights=weights, examination=examination, clip=None, logging=logging,
         candidates=candidates,
     )  # fmt: skip
-    lists = ESTIMATOR[by] == "list"
+    lists = estimator.weighs is Weighs.RANKINGS
     by_propensity = question.by_propensity and lists
     if question.by_propensity and not lists and logging == "propensity":
         raise InputError(
             f"--logging propensity tells the chance of whole rankings, which {by} does not use: leave it out"
         )
-    pages: Literal["none", "all"] = "all" if by == "pi" else "none"
-    plan = replace(question.plan(False, pages), rankings="all" if lists else "none", by_propensity=by_propensity)
-    run = open_engine(engine).count(log, plan)
-    evidence = question.evidence(run, True)
+    run = open_engine(engine).count(log, plan_for(estimator.needs, question, learns=True))
+    evidence = question.evidence(run, estimator.needs)
     counts = evidence.counts
     if k is not None and k > counts.longest:
         raise InputError(
@@ -91,17 +87,15 @@ def solve_from_log(
         question.notes.append(f"propensities are of whole rankings, but --k {k} cuts them: shares are used instead")
     counts = evidence.counts
     estimated = question.logging is None and not by_propensity
-    evidence = replace(
-        evidence, same=False, by_propensity=by_propensity, estimated=estimated, clip=np.inf if by == "pi" else limit
-    )
+    used = limit if estimator.clips else np.inf
+    evidence = replace(evidence, same=False, by_propensity=by_propensity, estimated=estimated, clip=used)
     allowed, lengths = _allowed(question, evidence)
-    found = PROGRAMS[by](Task(evidence, allowed, lengths)).without_empty()
+    found = program.solve(Task(evidence, allowed, lengths)).without_empty()
     if len(found.queries) == 0:
         raise InputError("no query of the log has candidates that were logged: check the ids of the candidates")
     value = float(found.value @ counts.impressions / counts.total)
     offsets, items = flat(found.rows, counts.pairs.items)
-    drawn = by.startswith("lp-")
-    said = _remarks(by, run.reading, question, evidence, found, clip, drawn)
+    said = _remarks(program, run.reading, question, evidence, found, clip)
     return Solved(
         by=by,
         metric=question.metric,
@@ -114,18 +108,18 @@ def solve_from_log(
         offsets=offsets,
         items=items,
         values=found.value[found.queries],
-        reasons=[f"best by {ESTIMATOR[by]}"] * len(found.queries),
+        reasons=[f"best by {estimator.name}"] * len(found.queries),
         notes=[*said, *found.notes],
         reading=run.reading,
-        probability=found.probability if drawn else None,
-        estimator=ESTIMATOR[by],
+        probability=None if program.sure else found.probability,
+        estimator=estimator.name,
         value=value,
-        clip=None if np.isinf(limit) or by == "pi" else limit,
+        clip=None if np.isinf(used) else used,
     )
 
 
 def _metric(by: str, log: Log, metric: str | None) -> Metric:
-    if by not in OF_CLICKS:
+    if PROGRAMS[by].estimator.gives("reward"):
         return chosen_metric(log, metric)
     if metric == "reward":
         raise InputError(f"{by} credits single clicks, but --metric reward asks for pages: use --by lp-list, ips or pi")
@@ -146,9 +140,9 @@ def _allowed(question: Question, evidence: Evidence) -> tuple[NDArray[np.bool_],
 
 
 def _remarks(
-    by: str, reading: Reading, question: Question, evidence: Evidence, found: Solution, clip: Any, drawn: bool
+    program: Program, reading: Reading, question: Question, evidence: Evidence, found: Solution, clip: Any
 ) -> list[str]:
-    counts = evidence.counts
+    counts, estimator = evidence.counts, program.estimator
     never = np.append(counts.shown.sum(axis=1) == 0, False)
     strange = int(never[found.rows].any(axis=1).sum())
     logged = counts.origin + float(counts.reward.sum()) / counts.total
@@ -156,18 +150,18 @@ def _remarks(
         f"the logged rankings are worth {number(logged)}; what was chosen because it looks best looks better than it "
         "is: judge the policy with counterrank evaluate on another part of the log"
     ]
-    if drawn:
+    if not program.sure:
         said.append("a query's rankings are shown with their probabilities: the policy is drawn from, not sure")
-    if clip is not None and by == "pi":
-        said.append("pi is not clipped: --clip was not used")
+    if clip is not None and not estimator.clips:
+        said.append(f"{estimator.name} is not clipped: --clip was not used")
     left = len(counts.impressions) - len(np.unique(found.queries))
     if left:
-        lack = "logged rankings of candidates only" if ESTIMATOR[by] == "list" else "candidates"
+        lack = "logged rankings of candidates only" if estimator.weighs is Weighs.RANKINGS else "candidates"
         said.append(f"{counted(left, 'query', 'queries')} of the log: not ranked, for lack of {lack}")
     if strange:
         said.append(
             f"{counted(strange, 'ranking has', 'rankings have')} items that the log never shows: nothing is known of "
             "them, they fill positions and count as 0"
         )
-    said.append(f"assumed: {ESTIMATORS[ESTIMATOR[by]].assumption}")
+    said.append(f"assumed: {estimator.assumption}")
     return [*said, *evidence.fitted, *reading.notes, *question.notes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.estimate import ESTIMATORS, Evidence
+from counterrank.estimate import Evidence, Pseudoinverse
 from counterrank.estimate.phi import Phi
 from counterrank.evaluate.question import Question
 from counterrank.evaluate.result import number
@@ -31,7 +31,7 @@ def remarks(
     if learnt.r2 is not None:
         share = f"{learnt.r2:.1%} of the variance" if learnt.r2 > 0 else "nothing"
         said.append(f"the model explains {share} of φ̂ in queries it has not seen; φ̂'s own noise is in the rest")
-    said.append(f"assumed: {ESTIMATORS['pi'].assumption}")
+    said.append(f"assumed: {Pseudoinverse.assumption}")
     said.append(
         "the values are the model's own, on the log it learnt from: judge the policy with counterrank evaluate on "
         "another part of the log"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from counterrank.estimate import Estimate, Evidence
+from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence
 from counterrank.evaluate.diagnosis import Finding, Level, Tail
 from counterrank.evaluate.joint import Joint
 from counterrank.evaluate.result import Row
@@ -24,6 +24,10 @@ class Case:
     joint: Joint = field(default_factory=lambda: Joint({}))
     of: str | None = None  # the estimator, where names are those of policies
     what: str = "the value"
+
+    def estimator(self, name: str) -> Estimator:
+        """Whose estimate the one called `name` is."""
+        return ESTIMATORS[self.of or name]
 
     @cached_property
     def spreads(self) -> dict[str, Spreads]:

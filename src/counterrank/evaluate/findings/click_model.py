@@ -1,13 +1,14 @@
-"""Does the log agree with what `item` and `pbm` assume of clicks? Whatever the target is."""
+"""Does the log agree with what estimators such as `item` and `pbm` assume of clicks? Whatever the target is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate import Evidence
+from counterrank.estimate import Estimator, Evidence
 from counterrank.evaluate.diagnosis import Finding
 from counterrank.evaluate.findings.case import grade, percent
 from counterrank.statistics.chi_square import upper_tail
@@ -38,17 +39,17 @@ class Misfit:
         return self.freedom == 0 or self.clicks * LARGE**2 < 10 + 4 * (2 * self.freedom) ** 0.5
 
 
-def click_model(evidence: Evidence, names: list[str]) -> list[Finding]:
-    """`item`: one click-through rate per pair, wherever it stands. `pbm`: the pair's attraction times the curve."""
+def click_model(evidence: Evidence, estimators: Iterable[Estimator]) -> list[Finding]:
+    """Of those that say how a pair's clicks go by position: its attraction times their curve."""
     if evidence.same or not evidence.of_clicks:
         return []
     out = []
-    curves = {"item": np.ones(len(evidence.examination)), "pbm": evidence.examination}
-    for name in [name for name in names if name in curves]:
-        position, cells = by_position(evidence, curves[name]), by_cell(evidence, curves[name])
-        fails = "position matters" if name == "item" else "the examination curve does not fit the clicks"
-        deep = "clicks are not examination times attraction" if name == "pbm" else "position matters"
-        out.append(_finding(name, position, cells, fails, deep))
+    for estimator in estimators:
+        if estimator.misfits is not None:
+            curve = estimator.curve(evidence)
+            out.append(
+                _finding(estimator.name, by_position(evidence, curve), by_cell(evidence, curve), *estimator.misfits)
+            )
     return out
 
 

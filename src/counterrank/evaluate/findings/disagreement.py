@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 
+from counterrank.estimate.contrasts import CONTRASTS, Contrast
 from counterrank.evaluate.diagnosis import Finding
 from counterrank.evaluate.findings.case import Case, grade, percent
 from counterrank.evaluate.findings.weights import VERY_FEW
@@ -16,25 +16,6 @@ CHANCE = 0.01
 LARGE, VERY_LARGE = 0.05, 0.2  # of the value
 EXPLAINED = 3.0  # what the log never shows may be worth so many times what it shows
 NOTHING = 1e-9
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Two estimators, of which the first assumes more, and what fails where they differ."""
-
-    more: str
-    less: str
-    says: str
-    doubted: tuple[str, ...]  # estimators that assume it too
-
-
-CONTRASTS = (
-    Contrast("item", "ip", "position matters", ("item",)),
-    Contrast("pbm", "ip", "the examination curve is wrong, or a click is not examination times attraction", ("pbm",)),
-    Contrast("ip", "list", "the rest of the list matters for a click", ("ip", "wip", "pbm", "item")),
-    Contrast("pi", "list", "a page's reward is not a sum over its positions", ("pi", "wpi")),
-    Contrast("dm", "dr", "the regression misses what the log shows", ("dm",)),
-)
 
 
 def disagreement(case: Case) -> list[Finding]:

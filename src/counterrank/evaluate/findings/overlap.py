@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import Weighs
 from counterrank.evaluate.diagnosis import LEVELS, Finding, Level
 from counterrank.evaluate.findings.case import Case, grade, merged, percent
 from counterrank.evaluate.result import Row
@@ -24,12 +24,13 @@ def overlap(case: Case) -> list[Finding]:
     """
     out = []
     for name, row in case.rows.items():
-        if row.value is None or (case.of or name) in ("dm", "rctr"):
+        weighs = case.estimator(name).weighs
+        if row.value is None or weighs is Weighs.NOTHING:
             continue
         who = f"the {name}" if case.of is not None else "the target"
         # of a page it is a squared length, and a bias goes by the length
-        page = ESTIMATORS[case.of or name].needs_pairs
-        out += supported(name, row.unsupported, abs(row.value), _width(row), who, 0.5 if page else 1.0)
+        power = 0.5 if weighs is Weighs.PAGES else 1.0
+        out += supported(name, row.unsupported, abs(row.value), _width(row), who, power)
     return merged(out)
 
 
@@ -79,11 +80,11 @@ def balance(case: Case) -> list[Finding]:
     if evidence.same and case.of is None:
         return []
     for name, estimate in case.estimates.items():
-        rankings = ESTIMATORS[case.of or name].needs_rankings
-        known = not (evidence.estimated if rankings else evidence.shares)
+        estimator = case.estimator(name)
         mean, size = estimate.mean_weight, estimate.effective_sample_size
-        expected = 1.0 if rankings and evidence.by_propensity else estimate.expected_weight
-        if not known or estimate.clipped > 0 or None in (mean, expected, size):
+        sure = estimator.weighs is Weighs.RANKINGS and evidence.by_propensity
+        expected = 1.0 if sure else estimate.expected_weight
+        if not estimator.knows(evidence) or estimate.clipped > 0 or None in (mean, expected, size):
             continue
         assert mean is not None and expected is not None and size is not None  # noqa: S101, PT018 - looked above
         # Σw = n·mean and Σw² = (Σw)²/size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import Estimator, Weighs
 from counterrank.estimate.base import Evidence, Vector
 from counterrank.evaluate.diagnosis import LEVELS, Finding
 from counterrank.evaluate.findings.case import Case, grade, merged
@@ -25,9 +25,10 @@ def rarity(case: Case) -> list[Finding]:
     """
     evidence, out = case.evidence, []
     for name, row in case.rows.items():
-        if row.value is None or row.clipped > 0 or evidence.same or name in ("dm", "rctr"):
+        estimator = case.estimator(name)
+        if row.value is None or row.clipped > 0 or evidence.same or estimator.weighs is Weighs.NOTHING:
             continue
-        shown = _shown(evidence, name)
+        shown = _shown(evidence, estimator)
         if shown is None:
             continue
         root = _mean(evidence, shown, 1) ** 0.5
@@ -56,18 +57,15 @@ def _mean(evidence: Evidence, shown: Shown, power: int, unit: float = 1.0) -> fl
     return evidence.mean(np.divide(total, mass, out=np.zeros(size), where=mass > 0))
 
 
-def _shown(evidence: Evidence, name: str) -> Shown | None:
+def _shown(evidence: Evidence, estimator: Estimator) -> Shown | None:
     """What an estimator weighs; None where the logging policy is known from this log alone."""
-    if ESTIMATORS[name].needs_rankings if name in ESTIMATORS else True:
-        return _rankings(evidence) if not (evidence.estimated or evidence.by_propensity) else None
-    if evidence.shares:
+    if not estimator.knows(evidence):
         return None
-    target, logging = evidence.shown_by_target, evidence.shown_by_logging
+    if estimator.weighs is Weighs.RANKINGS:
+        return _rankings(evidence) if not evidence.by_propensity else None
+    target, logging = estimator.chances(evidence)
     queries = evidence.counts.pairs.queries
-    if name in ("pbm", "item"):
-        looks = evidence.weights * (evidence.examination if name == "pbm" else 1.0)
-        return _weighed(queries, target @ looks, logging @ looks)
-    return _weighed(np.repeat(queries, target.shape[1]), target.ravel(), logging.ravel())
+    return _weighed(np.repeat(queries, target[0].size), target.ravel(), logging.ravel())
 
 
 def _rankings(evidence: Evidence) -> Shown:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from counterrank.estimate import Weighs
 from counterrank.evaluate.diagnosis import Finding, Level
 from counterrank.evaluate.findings.case import Case, grade, merged, percent
 from counterrank.evaluate.tails import skewness
 
-UNWEIGHTED = ("dm", "rctr")  # they weigh no impression
 FEW, VERY_FEW = 100, 30  # impressions' worth of evidence
 LARGE, VERY_LARGE = 0.05, 0.2  # one impression's share of all weights
 MUCH, MOST = 1 / 3, 0.8  # ten impressions' share of the value
@@ -18,7 +18,7 @@ def size(case: Case) -> list[Finding]:
     out = []
     total = case.evidence.counts.total
     for name, row in case.rows.items():
-        if row.value is None or (case.of or name) in UNWEIGHTED:
+        if row.value is None or case.estimator(name).weighs is Weighs.NOTHING:
             continue
         found = row.effective_sample_size
         numbers = {"effective_sample_size": found, "impressions": total, "share": found / total if found else 0.0}
@@ -38,7 +38,7 @@ def tails(case: Case) -> list[Finding]:
     """The largest weight against all weights together."""
     out = []
     for name, tail in case.tails.items():
-        if tail.largest is None or tail.largest_share is None or name in UNWEIGHTED:
+        if tail.largest is None or tail.largest_share is None or case.estimator(name).weighs is Weighs.NOTHING:
             continue
         words = f"the largest weight is {tail.largest:.3g}, {percent(tail.largest_share)} of all weights together"
         numbers = {"largest": tail.largest, "share": tail.largest_share, "negative": tail.negative}

@@ -28,14 +28,14 @@ def backtested(result: Evaluation, asked: Asked, lead: str | None) -> Child:
         )
     if result.impressions > MOST:
         return paragraph("The log is long: run ", element("code", "counterrank backtest"), " on it, or on a part.")
-    from counterrank.evaluate.backtest import CLIPS, TESTED, backtest
+    from counterrank.evaluate.backtest import CLIPS, backtest, tested
 
-    names = [row.estimator for row in result.rows if row.estimator in TESTED]
+    names = [row.estimator for row in result.rows if row.estimator in tested()]
     try:
         found = backtest(
             question.log, estimators=names or None, clips=sorted({*CLIPS, question.clip}), top=question.top,
             weights=question.weights, examination=question.examination, replicates=REPLICATES, engine=asked.engine,
-            calibrated=(lead, question.clip) if lead in TESTED else None,
+            calibrated=(lead, question.clip) if lead in tested() else None,
         )  # fmt: skip
     except InputError as reason:
         return paragraph("No backtest: ", sentence(str(reason)))

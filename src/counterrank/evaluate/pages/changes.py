@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterrank.engine import open_engine
 from counterrank.errors import InputError
 from counterrank.evaluate.pages.asked import Asked
+from counterrank.evaluate.plan import plan_for
 from counterrank.ids import Codes, as_text
 from counterrank.policy import BoundPolicy, LoggedShares
 from counterrank.statistics.counts import Counts, sum_chunks
@@ -80,7 +81,7 @@ def changes(asked: Asked, queries: Sequence[str]) -> dict[str, Change]:
         return {}
     question = asked.question
     plan = replace(
-        question.plan(rankings=False), queries=pa.array(queries, pa.string()), rankings="all", by_propensity=False,
+        plan_for(frozenset(), question), queries=pa.array(queries, pa.string()), rankings="all", by_propensity=False,
         whole_log=False,
     )  # fmt: skip
     counts = question.extended(open_engine(asked.engine).count(question.log, plan).counts)

@@ -47,7 +47,7 @@ class EvaluationPage:
         self.backtest = backtested(result, asked, self.lead)
 
     def _gains(self) -> Gains | None:
-        if self.lead is None or self.lead == "rctr":
+        if self.lead is None or ESTIMATORS[self.lead].log_mean:
             return None
         per_query = self.result.per_query
         value = per_query[self.lead].to_numpy(zero_copy_only=False).astype(np.float64)

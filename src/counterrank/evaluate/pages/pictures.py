@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from counterrank.estimate import ESTIMATORS
 from counterrank.report import Picture, Reference, Series, Whisker, histogram, lines, whiskers
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def lead_of(result: Evaluation) -> str | None:
     if named in [row.estimator for row in known]:
         return named
     firm = [
-        r for r in known if r.estimator != "rctr" and (r.effective_sample_size or 0) >= FEW and r.unsupported < LOST
+        row
+        for row in known
+        if not ESTIMATORS[row.estimator].log_mean and (row.effective_sample_size or 0) >= FEW and row.unsupported < LOST
     ]
     return (firm or known)[0].estimator if known else None
 
@@ -37,7 +40,7 @@ def plot_evaluation(result: Evaluation) -> Picture:
     rows = [
         Whisker(row.estimator, row.value, row.lower, row.upper, row.estimator == lead)
         for row in result.rows
-        if row.estimator != "rctr" or result.asked is None
+        if not ESTIMATORS[row.estimator].log_mean or result.asked is None
     ]
     level = f"{100 * result.rows[0].confidence:.10g} %" if result.rows else ""
     mean = Reference("the log itself", result.asked.mean) if result.asked is not None else None
@@ -62,7 +65,7 @@ def plot_separate(result: Comparison) -> Picture:
 
 def plot_weights(result: Evaluation) -> list[tuple[str, Picture]]:
     """How an estimator's weights are spread, all on the same axes."""
-    tails = {name: tail for name, tail in (result.tails or {}).items() if tail.counts and name != "rctr"}
+    tails = {n: tail for n, tail in (result.tails or {}).items() if tail.counts and not ESTIMATORS[n].log_mean}
     if not tails:
         return []
     shown = {name: _kept(tail) for name, tail in tails.items()}
@@ -127,7 +130,7 @@ def plot_backtest(result: Backtest, problem: str, clip: float, lead: str | None)
     rows = [
         Whisker(row.estimator, row.rmse, row.lower, row.upper, row.estimator == lead)
         for row in result.rows
-        if row.problem == problem and (row.clip == limit or row.estimator == "rctr")
+        if row.problem == problem and (row.clip == limit or not ESTIMATORS[row.estimator].clips)
     ]
     floor = Reference("noise floor", result.noise_floor[problem])
     return whiskers("Error on the log's own days", rows, floor, "root mean squared error of a query's day", zero=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from counterrank.estimate import ESTIMATORS
+from counterrank.estimate import ESTIMATORS, Need
 from counterrank.lab import figures
 from counterrank.lab.coverage.findings import findings, warned
 from counterrank.lab.coverage.path import Path as GrowingLog
@@ -91,5 +91,5 @@ def _verdicts(size: Size) -> Iterator[Verdicts]:
 def _paths(size: Size) -> list[GrowingLog]:
     world = next(world for world in worlds() if world.name == PATH_WORLD)
     tell("growing logs")
-    names = [name for name, estimator in ESTIMATORS.items() if not estimator.needs_features]
+    names = [name for name, estimator in ESTIMATORS.items() if Need.FEATURES not in estimator.needs]
     return [p for logging in LOGGINGS for p in follow(Setting(world, logging, names), size.days, size.growing)]

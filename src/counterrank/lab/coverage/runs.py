@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate import ESTIMATORS, Estimate, Evidence
+from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Need
 from counterrank.evaluate.evaluate import finished, spread_of
 from counterrank.evaluate.page import add_deviation
+from counterrank.evaluate.plan import needs_of
 from counterrank.evaluate.question import Question
 from counterrank.interval import INTERVALS, NoInterval, Spread
 from counterrank.interval.bootstrap import bootstrap
@@ -55,14 +56,14 @@ class Setting:
         log = read_log(world.log((world.chances > 0).astype(np.int64)))
         given = world.policy(world.logging) if logging == "known" else "log"
         self.question = Question.ask(log, world.policy(world.target), metric=world.metric, logging=given)
-        self.names = [name for name in names if world.metric == "clicks" or not ESTIMATORS[name].needs_clicks]
-        needed = any(ESTIMATORS[name].needs_features for name in self.names)
+        self.names = [name for name in names if ESTIMATORS[name].gives(world.metric)]
+        needed = Need.FEATURES in needs_of(ESTIMATORS[name] for name in self.names)
         self.features: Features | None = read_features(world.feature_table()) if needed else None
         endless = Cells.of(world, np.rint(world.chances * ENDLESS).astype(np.int64))
         self.limit = {name: e.value for name, e in self.estimates(endless)[1].items()}
 
     def estimates(self, run: Cells) -> tuple[Evidence, dict[str, Estimate]]:
-        evidence = self.question.evidence(run, marginals=True)
+        evidence = self.question.evidence(run, frozenset(Need))
         if self.features is not None:
             table, featureless = self.features.on(evidence.counts.pairs)
             evidence = replace(evidence, features=table, featureless=featureless)

@@ -1,0 +1,137 @@
+"""What the estimators that weigh single clicks have in common: a member says what its weights are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.estimate.base import Evidence, Linear, Thin, Vector
+from counterrank.estimate.estimator import Estimator, Need, Weighs
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.pairs import Table
+
+Flags = NDArray[np.bool_]
+
+
+class ByClicks(Estimator):
+    """V = 1/n Σᵢ Σₖ θₖ·clickᵢₖ·w(aₖ, k), with w = min(target/logging, M) of `chances`.
+
+    Weights and clicks may come from the same rows: where shares of the log stand for the logging policy, an impression
+    moves its own weights, and what it moves them by is taken out of its influence (`rates`).
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.CLICKS, Need.MARGINALS})
+    weighs: ClassVar[Weighs] = Weighs.CLICKS
+    clips: ClassVar[bool] = True
+
+    def theta(self, evidence: Evidence) -> Vector:
+        """(K,) what a click at each position is worth."""
+        return evidence.weights
+
+    def weights(self, evidence: Evidence) -> tuple[Table, Flags]:
+        """w, (P, K) or, the same wherever the item stands, (P, 1); and which were clipped."""
+        return evidence.ratio(*self.chances(evidence), evidence.counts.shown > 0)
+
+    def whole(self, evidence: Evidence) -> float:
+        """All that a target can show, in the measure of `chances`."""
+        return evidence.positions
+
+    def rates(self, evidence: Evidence) -> tuple[Table, Table]:
+        """What an impression that shows the pair brings by the log's own rates, and the rates' variance; (P, K) each,
+        or (P, 1) for the variance of one rate for all positions."""
+        counts, theta = evidence.counts, evidence.weights
+        return theta * click_rates(counts.shown, counts.clicked), theta**2 * _variances(counts)
+
+    def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
+        """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
+        return ~clipped if evidence.shares and not evidence.same else np.False_
+
+    def norm(self, evidence: Evidence, credit: Table, mass: Table) -> tuple[Vector | float, Vector | float, list[str]]:
+        """By position: what the weights are multiplied by, what is taken from each reward, and why V is undefined."""
+        return 1.0, 0.0, []
+
+    def per_query(self, evidence: Evidence, credit: Table, mass: Table) -> Vector:
+        """(Q,) from Σ w·θ·click and Σ w of each pair and position."""
+        return evidence.per_query(credit) / evidence.counts.impressions
+
+    def by_query(self, evidence: Evidence) -> Vector:
+        weight, _ = self.weights(evidence)
+        return self.per_query(evidence, *self._sums(evidence, weight))
+
+    def estimate(self, evidence: Evidence) -> Linear:
+        counts, theta = evidence.counts, self.theta(evidence)
+        weight, clipped = self.weights(evidence)
+        credit, mass = self._sums(evidence, weight)
+        gain, centre, undefined = self.norm(evidence, credit, mass)
+        value = None if undefined else float((gain * credit).sum() / counts.total)
+        free, (expected, variance) = self.moves(evidence, clipped), self.rates(evidence)
+        removed = np.where(free, gain * weight * (expected - centre), 0.0)
+        put_back = evidence.per_query(removed * counts.shown) / counts.impressions
+        full = np.broadcast_to(weight, counts.shown.shape)
+        return Linear(
+            value=value,
+            per_query=self.per_query(evidence, credit, mass),
+            weight=full,
+            scale=gain * theta,
+            offset=removed + gain * weight * centre - centre if np.any(centre) else removed,
+            constant=put_back - (value or 0.0),
+            thin=Thin(np.where(free, gain * weight, 0.0), variance),
+            clipped=_share_of(clipped, counts.shown),
+            unsupported=self._unsupported(evidence),
+            warnings=undefined,
+            expected_weight=_expected(evidence, full),
+            bounded=not self.self_normalised,
+        )
+
+    def largest_weight(self, evidence: Evidence) -> float:
+        if evidence.same:
+            return 0.0
+        weight = np.broadcast_to(self.weights(evidence)[0], evidence.counts.shown.shape)
+        return float(weight[evidence.counts.shown > 0].max(initial=0.0))
+
+    def _sums(self, evidence: Evidence, weight: Table) -> tuple[Table, Table]:
+        return weight * self.theta(evidence) * evidence.counts.clicked, weight * evidence.counts.shown
+
+    def _unsupported(self, evidence: Evidence) -> float:
+        """The target's mass where the logging policy has none, as a share of all that it can show."""
+        target, logging = self.chances(evidence)
+        whole = self.whole(evidence)
+        if evidence.same or not whole:
+            return 0.0
+        return evidence.mean(evidence.per_query(np.where(logging > 0, 0.0, target))) / whole
+
+
+def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Table:
+    return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
+
+
+def ratios(top: Vector, bottom: Vector) -> Vector:
+    """0 where there is nothing to divide by."""
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def _variances(counts: Counts) -> Table:
+    """Of each click-through rate, as Σψ² misses it where that was estimated from few impressions.
+
+    A rate from N impressions takes up one of their N degrees of freedom; one impression says nothing of its own
+    variance, so the position's overall click rate stands in.
+    """
+    shown, clicked = counts.shown, counts.clicked
+    rate = click_rates(shown, clicked)
+    several = np.divide(shown * rate * (1 - rate), shown - 1, out=np.zeros(shown.shape), where=shown > 1)
+    overall = click_rates(shown.sum(axis=0), clicked.sum(axis=0))
+    return np.where(shown == 1, overall * (1 - overall), several)
+
+
+def _expected(evidence: Evidence, weight: Table) -> float:
+    """The mean weight of an impression's positions under the logging policy."""
+    shown = evidence.shown_by_logging
+    return evidence.mean(ratios(evidence.per_query(weight * shown), evidence.per_query(shown)))
+
+
+def _share_of(marked: Flags, shown: NDArray[np.int64]) -> float:
+    """The share of shown (impression, position) weights that are marked."""
+    total = float(shown.sum())
+    return float((marked * shown).sum() / total) if total else 0.0

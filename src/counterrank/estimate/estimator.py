@@ -1,0 +1,79 @@
+"""What an estimator is: a formula, and the traits by which the rest of the house knows it. Nobody asks for its name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import ClassVar
+
+from counterrank.estimate.base import Estimate, Evidence, Linear, Vector
+from counterrank.statistics.pairs import Table
+
+
+class Need(Enum):
+    """What an estimator must have counted or be given."""
+
+    CLICKS = "single clicks: a page-level reward is not enough"
+    MARGINALS = "the chance of each item at each position, under both policies"
+    RANKINGS = "the rankings of the log that the target can show"
+    PAGES = "all rankings of the log"
+    FEATURES = "features of items, for a regression"
+    EXAMINATION = "how likely each position is looked at"
+
+
+class Weighs(Enum):
+    """What an estimator gives an importance weight to."""
+
+    NOTHING = "no impression is weighted"
+    CLICKS = "each click, by the chances of its item"
+    RANKINGS = "whole rankings, by their chances"
+    PAGES = "whole pages, by the chances of their (item, position) pairs; weights may be negative"
+
+
+class Estimator(ABC):
+    """States its formula in `estimate`; `ByClicks` and `ByRewards` have the common part of those that weigh.
+
+    A class variable without a value must be given. The others say what holds for most.
+    """
+
+    name: ClassVar[str]
+    assumption: ClassVar[str]  # what must hold of users, in one sentence
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    weighs: ClassVar[Weighs] = Weighs.NOTHING
+    clips: ClassVar[bool] = False  # --clip applies
+    clip_bias: ClassVar[str] = " downwards"  # which way clipping moves the value, where that is known
+    self_normalised: ClassVar[bool] = False  # divided by the sum of weights: what was not logged is taken to be alike
+    assumes: ClassVar[int] = 6  # how much, from 0: of equal evidence, what assumes least is believed
+    blind: ClassVar[str] = ""  # why its word does not rest on how the log bears on the target, where it does not
+    log_mean: ClassVar[bool] = False  # every policy is worth the log's mean: what others must beat
+    of_difference: ClassVar[str] = ""  # what to know of the difference of two policies
+    has_deviation: ClassVar[bool] = False  # theorem 3 of swaminathan2017 bounds its error
+    misfits: ClassVar[tuple[str, str] | None] = None  # what is wrong if clicks do not fit `curve`: by position, by pair
+
+    @abstractmethod
+    def estimate(self, evidence: Evidence) -> Estimate | Linear:
+        """The value, with what intervals are made from."""
+
+    def by_query(self, evidence: Evidence) -> Vector:
+        """(Q,) the value of each query from its own impressions alone, NaN where it has none."""
+        return self.estimate(evidence).per_query
+
+    def gives(self, metric: str) -> bool:
+        """Whether it can judge this metric."""
+        return metric == "clicks" or Need.CLICKS not in self.needs
+
+    def knows(self, evidence: Evidence) -> bool:
+        """Whether the logging policy behind its weights was given, and not estimated by shares."""
+        return not (evidence.estimated if self.weighs is Weighs.RANKINGS else evidence.shares)
+
+    def chances(self, evidence: Evidence) -> tuple[Table | Vector, Table | Vector]:
+        """What target and logging policy show, (P, K) or (P,); a click's weight is the one over the other."""
+        return evidence.shown_by_target, evidence.shown_by_logging
+
+    def curve(self, evidence: Evidence) -> Vector:
+        """(K,) how a pair's clicks go by position, if its assumption holds; for those that have `misfits`."""
+        raise NotImplementedError
+
+    def largest_weight(self, evidence: Evidence) -> float:
+        """Of all logged impressions; 0 where nothing can be clipped."""
+        return 0.0

@@ -1,0 +1,39 @@
+"""The chance of each ranking under both policies, and its weight."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.estimate.base import ROUNDING, Evidence, Vector
+from counterrank.statistics.rankings import Rankings
+
+
+def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector, Vector, NDArray[np.bool_]]:
+    """The chance of each group's ranking under target and logging policy, its weight, and whether it was clipped."""
+    h = evidence.target.probability(chunk.queries, chunk.rows)
+    pi = logging_chances(evidence, chunk)
+    with np.errstate(over="ignore"):  # such weights are clipped, or told to be too large
+        raw = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
+    over = raw > evidence.clip * (1 + ROUNDING)
+    return h, pi, np.where(over, evidence.clip, raw), over
+
+
+def largest_possible(evidence: Evidence) -> float:
+    """The largest weight of a ranking, logged or not, where the logging policy is known and the target's are listed."""
+    listed = None if evidence.estimated or evidence.by_propensity else evidence.target.support()
+    if listed is None:
+        return 0.0
+    queries, rankings, h = listed
+    pi = evidence.logging.probability(queries, rankings)
+    return float(min(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0), evidence.clip))
+
+
+def logging_chances(evidence: Evidence, chunk: Rankings) -> Vector:
+    """The chance of each group's ranking under the logging policy."""
+    if evidence.by_propensity:
+        assert chunk.propensity is not None  # noqa: S101
+        return chunk.propensity
+    if evidence.estimated:
+        return chunk.impressions / evidence.counts.impressions[chunk.queries]
+    return evidence.logging.probability(chunk.queries, chunk.rows)
