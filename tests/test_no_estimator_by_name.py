@@ -84,5 +84,7 @@ def test_words_with_two_meanings_are_still_used() -> None:
     for name, places in OTHERS.items():
         for place in places:
             files = [path for path in ROOMS if path.startswith(place)]
-            used = any(name == found for path in files for _, found in names_asked_for(ast.parse((SOURCE / path).read_text())))
+            used = any(
+                name == found for path in files for _, found in names_asked_for(ast.parse((SOURCE / path).read_text()))
+            )
             assert used, f"{name!r} is nowhere in {place}"

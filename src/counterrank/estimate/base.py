@@ -49,10 +49,17 @@ class Evidence:
     limits: tuple[float, float] | None = None  # between what numbers rewards can lie, where users say
     memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
 
-    def per_query(self, table: NDArray[np.float64]) -> Vector:
+    def per_query(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Vector:
         """Σ over the pairs (and positions) of each query, (Q,)."""
-        flat = table.sum(axis=1) if table.ndim == 2 else table
+        flat = table.reshape(len(table), -1)
+        flat = flat[:, 0] if flat.shape[1] == 1 else flat.sum(axis=1)
         return sum_by(self.counts.pairs.queries, flat, len(self.counts.impressions))
+
+    def by_position(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Table:
+        """Σ over the pairs of each query, (Q, K)."""
+        if table.shape[1] == 1:
+            return self.per_query(table)[:, None]
+        return np.add.reduceat(table, self.counts.pairs.starts[:-1], axis=0)
 
     def mean(self, per_query: Vector) -> float:
         """The mean over impressions of something that each query has one of."""
@@ -63,9 +70,11 @@ class Evidence:
         if self.same:
             raw = shown.astype(np.float64)
         else:
-            raw = np.divide(target, logging, out=np.zeros_like(target), where=logging > 0)
+            there = logging > 0
+            whole = there.all()
+            raw = target / logging if whole else np.where(there, target, 0.0) / np.where(there, logging, 1.0)
         clipped = raw > self.clip * (1 + ROUNDING)
-        return np.where(clipped, self.clip, raw), clipped
+        return np.where(clipped, self.clip, raw) if clipped.any() else raw, clipped
 
 
 @dataclass(frozen=True)

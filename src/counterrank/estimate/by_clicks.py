@@ -23,7 +23,7 @@ class ByClicks(Estimator):
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.CLICKS, Need.MARGINALS})
-    weighs: ClassVar[Weighs] = Weighs.CLICKS
+    weighs: ClassVar[Weighs] = Weighs.POSITIONS
     clips: ClassVar[bool] = True
 
     def theta(self, evidence: Evidence) -> Vector:
@@ -48,23 +48,26 @@ class ByClicks(Estimator):
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
         return ~clipped if evidence.shares and not evidence.same else np.False_
 
-    def norm(self, evidence: Evidence, credit: Table, mass: Table) -> tuple[Vector | float, Vector | float, list[str]]:
+    def norm(
+        self, evidence: Evidence, credit: Table, weight: Table
+    ) -> tuple[Vector | float, Vector | float, list[str]]:
         """By position: what the weights are multiplied by, what is taken from each reward, and why V is undefined."""
         return 1.0, 0.0, []
 
-    def per_query(self, evidence: Evidence, credit: Table, mass: Table) -> Vector:
-        """(Q,) from Σ w·θ·click and Σ w of each pair and position."""
+    def per_query(self, evidence: Evidence, credit: Table, weight: Table) -> Vector:
+        """(Q,) from Σ w·θ·click and w of each pair and position."""
         return evidence.per_query(credit) / evidence.counts.impressions
 
     def by_query(self, evidence: Evidence) -> Vector:
         weight, _ = self.weights(evidence)
-        return self.per_query(evidence, *self._sums(evidence, weight))
+        credit = weight * self.theta(evidence) * evidence.counts.clicked
+        return self.per_query(evidence, credit, weight)
 
     def estimate(self, evidence: Evidence) -> Linear:
         counts, theta = evidence.counts, self.theta(evidence)
         weight, clipped = self.weights(evidence)
-        credit, mass = self._sums(evidence, weight)
-        gain, centre, undefined = self.norm(evidence, credit, mass)
+        credit = weight * theta * counts.clicked
+        gain, centre, undefined = self.norm(evidence, credit, weight)
         value = None if undefined else float((gain * credit).sum() / counts.total)
         free, (expected, variance) = self.moves(evidence, clipped), self.rates(evidence)
         removed = np.where(free, gain * weight * (expected - centre), 0.0)
@@ -72,7 +75,7 @@ class ByClicks(Estimator):
         full = np.broadcast_to(weight, counts.shown.shape)
         return Linear(
             value=value,
-            per_query=self.per_query(evidence, credit, mass),
+            per_query=self.per_query(evidence, credit, weight),
             weight=full,
             scale=gain * theta,
             offset=removed + gain * weight * centre - centre if np.any(centre) else removed,
@@ -90,9 +93,6 @@ class ByClicks(Estimator):
             return 0.0
         weight = np.broadcast_to(self.weights(evidence)[0], evidence.counts.shown.shape)
         return float(weight[evidence.counts.shown > 0].max(initial=0.0))
-
-    def _sums(self, evidence: Evidence, weight: Table) -> tuple[Table, Table]:
-        return weight * self.theta(evidence) * evidence.counts.clicked, weight * evidence.counts.shown
 
     def _unsupported(self, evidence: Evidence) -> float:
         """The target's mass where the logging policy has none, as a share of all that it can show."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,7 +32,6 @@ class Weighed:
     reach: tuple[float, float]  # between what numbers a weight can lie
     expected: float | None  # what the mean weight should be
     undefined: str  # why there is no value where the weights sum to 0
-    nothing: float = 0.0  # a mean weight below it is 0 but for rounding
     own: Callable[[], Influence] | None = None  # on each query's own value, self-normalised
     drawn: float = 0.0  # variance of V from rankings drawn to know the logging policy
     page: Page | None = None
@@ -44,19 +44,18 @@ class ByRewards(Estimator):
     Rewards are counted from the log's origin, so that sums of squares lose no digits; V is put back to 0.
     """
 
+    nothing: ClassVar[float] = 0.0  # a mean weight up to it is 0 but for rounding
+
     @abstractmethod
     def weighed(self, evidence: Evidence) -> Weighed:
         """The sums with this estimator's weights."""
 
-    def by_query(self, evidence: Evidence) -> Vector:
-        return self._per_query(evidence, self.weighed(evidence))
-
     def estimate(self, evidence: Evidence) -> Estimate:
         found, counts, n = self.weighed(evidence), evidence.counts, evidence.counts.total
         sums, mass = found.sums, float(found.sums.mass.sum())
-        per_query, clipped = self._per_query(evidence, found), sums.clipped / n
+        per_query, clipped = self.per_query(evidence, sums.credit, sums.mass), sums.clipped / n
         if self.self_normalised:
-            if abs(mass) <= found.nothing * n:
+            if abs(mass) <= self.nothing * n:
                 said = [*sums.warnings, f"undefined: {found.undefined}"]
                 return Estimate(None, per_query, None, None, clipped, sums.unsupported, said, page=found.page)
             shift, level, gain = float(sums.credit.sum() / mass), 0.0, n / mass
@@ -85,10 +84,11 @@ class ByRewards(Estimator):
             sizes=sums.effective_sizes() if found.own is not None or not self.self_normalised else None,
         )
 
-    def _per_query(self, evidence: Evidence, found: Weighed) -> Vector:
-        sums, n = found.sums, evidence.counts.impressions
+    def per_query(self, evidence: Evidence, credit: Vector, mass: Vector) -> Vector:
+        """(Q,) from Σ w·reward and Σ w of each query."""
+        n = evidence.counts.impressions
         if not self.self_normalised:
-            return (sums.credit + evidence.counts.origin * sums.mass) / n
-        known = np.abs(sums.mass) > found.nothing * n
-        mean = np.divide(sums.credit, sums.mass, out=np.full(len(sums.mass), np.nan), where=known)
+            return (credit + evidence.counts.origin * mass) / n
+        known = np.abs(mass) > self.nothing * n
+        mean = np.divide(credit, mass, out=np.full(len(mass), np.nan), where=known)
         return np.asarray(mean + evidence.counts.origin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar
@@ -25,7 +26,8 @@ class Weighs(Enum):
     """What an estimator gives an importance weight to."""
 
     NOTHING = "no impression is weighted"
-    CLICKS = "each click, by the chances of its item"
+    POSITIONS = "each click, by the chances of its item at its position; the value is a sum over positions"
+    ITEMS = "each click, by the chances that its item is looked at, which `curve` says of a position"
     RANKINGS = "whole rankings, by their chances"
     PAGES = "whole pages, by the chances of their (item, position) pairs; weights may be negative"
 
@@ -71,9 +73,9 @@ class Estimator(ABC):
         return evidence.shown_by_target, evidence.shown_by_logging
 
     def curve(self, evidence: Evidence) -> Vector:
-        """(K,) how a pair's clicks go by position, if its assumption holds; for those that have `misfits`."""
+        """(K,) how a pair's clicks go by position, if its assumption holds: for those that weigh items."""
         raise NotImplementedError
 
     def largest_weight(self, evidence: Evidence) -> float:
-        """Of all logged impressions; 0 where nothing can be clipped."""
-        return 0.0
+        """Of all logged impressions, or more; 0 where nothing can be clipped."""
+        return math.inf if self.clips else 0.0

@@ -9,10 +9,11 @@ import numpy as np
 from counterrank.estimate._groups import ranked
 from counterrank.estimate._influence import Influence
 from counterrank.estimate._list_sums import weigh
-from counterrank.estimate.base import Evidence
+from counterrank.estimate.base import Evidence, Vector
 from counterrank.estimate.by_rewards import ByRewards, Weighed
 from counterrank.estimate.estimator import Need, Weighs
 from counterrank.estimate.list_weights import ranking_weights
+from counterrank.statistics.pairs import sum_by
 
 
 class List(ByRewards):
@@ -31,6 +32,16 @@ class List(ByRewards):
 
     def weighed(self, evidence: Evidence) -> Weighed:
         return weighed_rankings(evidence)
+
+    def by_query(self, evidence: Evidence) -> Vector:
+        if evidence.same or evidence.counts.rankings is None:
+            return super().by_query(evidence)
+        credit, mass = np.zeros((2, len(evidence.counts.impressions)))
+        for chunk in evidence.counts.rankings.chunks():
+            _, _, w, _ = ranking_weights(evidence, chunk)
+            credit += sum_by(chunk.queries, w * chunk.reward, len(credit))
+            mass += sum_by(chunk.queries, w * chunk.impressions, len(credit))
+        return self.per_query(evidence, credit, mass)
 
     def largest_weight(self, evidence: Evidence) -> float:
         return largest_weight(evidence)

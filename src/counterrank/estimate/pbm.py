@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.estimate.base import Evidence, Vector
 from counterrank.estimate.by_clicks import ByClicks, Flags, ratios
-from counterrank.estimate.estimator import Need
+from counterrank.estimate.estimator import Need, Weighs
 from counterrank.statistics.pairs import Table
 
 
@@ -22,6 +22,7 @@ class PositionBased(ByClicks):
     name: ClassVar[str] = "pbm"
     assumption: ClassVar[str] = "a click is the examination of the position times the attraction of the item"
     needs: ClassVar[frozenset[Need]] = ByClicks.needs | {Need.EXAMINATION}
+    weighs: ClassVar[Weighs] = Weighs.ITEMS
     assumes: ClassVar[int] = 5
     misfits: ClassVar[tuple[str, str] | None] = (
         "the examination curve does not fit the clicks", "clicks are not examination times attraction"
@@ -45,7 +46,7 @@ class PositionBased(ByClicks):
 
     def chances(self, evidence: Evidence) -> tuple[Vector, Vector]:
         looks = self.looks(evidence)
-        return evidence.shown_by_target @ looks, evidence.shown_by_logging @ looks
+        return _summed(evidence.shown_by_target, looks), _summed(evidence.shown_by_logging, looks)
 
     def weights(self, evidence: Evidence) -> tuple[Table, Flags]:
         weight, clipped = evidence.ratio(*self.chances(evidence), np.asarray(evidence.counts.shown.any(axis=1)))
@@ -61,3 +62,7 @@ class PositionBased(ByClicks):
         freedom = np.maximum(seen - 1, 0)
         pooled = within.sum() / freedom.sum() if freedom.sum() else 0.0
         return expected, np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))[:, None]
+
+
+def _summed(table: Table, looks: Vector) -> Vector:
+    return table[:, 0] * looks[0] if table.shape[1] == 1 else table @ looks

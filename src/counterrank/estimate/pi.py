@@ -25,6 +25,7 @@ class Pseudoinverse(ByRewards):
     weighs: ClassVar[Weighs] = Weighs.PAGES
     assumes: ClassVar[int] = 2
     has_deviation: ClassVar[bool] = True
+    nothing: ClassVar[float] = NONE
 
     def weighed(self, evidence: Evidence) -> Weighed:
         return weighed_pages(evidence)
@@ -40,7 +41,6 @@ def weighed_pages(evidence: Evidence) -> Weighed:
         reach=found.reach(),
         expected=1.0 if found.sums.unsupported == 0 else None,
         undefined="the weights sum to 0",
-        nothing=NONE,
         drawn=found.drawn,
         page=found.page,
     )

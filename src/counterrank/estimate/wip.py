@@ -24,17 +24,20 @@ class WeightedItemPosition(ItemPosition):
     self_normalised: ClassVar[bool] = True
     clip_bias: ClassVar[str] = ""
 
-    def norm(self, evidence: Evidence, credit: Table, mass: Table) -> tuple[Vector | float, Vector | float, list[str]]:
+    def norm(
+        self, evidence: Evidence, credit: Table, weight: Table
+    ) -> tuple[Vector | float, Vector | float, list[str]]:
         counts, counted = evidence.counts, evidence.weights > 0
-        share, bottom = counts.shown.sum(axis=0) / counts.total, mass.sum(axis=0)
+        share, bottom = counts.shown.sum(axis=0) / counts.total, (weight * counts.shown).sum(axis=0)
         lost = np.flatnonzero((bottom == 0) & counted & (share > 0))
         gain = np.where(counted, share * ratios(np.full_like(bottom, counts.total), bottom), 0.0)
         why = [f"undefined: {_reason(evidence, k)} at position {k + 1}" for k in lost[:1]]
         return gain, ratios(credit.sum(axis=0), bottom), why
 
-    def per_query(self, evidence: Evidence, credit: Table, mass: Table) -> Vector:
-        starts = evidence.counts.pairs.starts[:-1]
-        top, bottom, shown = (np.add.reduceat(t, starts, axis=0) for t in (credit, mass, evidence.counts.shown))
+    def per_query(self, evidence: Evidence, credit: Table, weight: Table) -> Vector:
+        counts = evidence.counts
+        top, bottom = evidence.by_position(credit), evidence.by_position(weight * counts.shown)
+        shown = evidence.by_position(counts.shown)
         share = shown / evidence.counts.impressions[:, None]
         lost = ((bottom == 0) & (shown > 0) & (evidence.weights > 0)).any(axis=1)
         return np.where(lost, np.nan, (share * ratios(top, bottom)).sum(axis=1))

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from counterrank.click.examination import fit_examination
 from counterrank.engine import Coefficients, Engine, Pass, Plan, open_engine
 from counterrank.errors import InputError, unknown
-from counterrank.estimate import ESTIMATORS, LOG_MEAN, Need
+from counterrank.estimate import ESTIMATORS, LOG_MEAN
 from counterrank.evaluate.backtest_days import Days, Vector
 from counterrank.evaluate.backtest_errors import measure
 from counterrank.evaluate.backtest_result import Backtest, summarise
-from counterrank.evaluate.backtest_values import Weighing
+from counterrank.evaluate.backtest_values import Weighing, can_test
 from counterrank.evaluate.calibration import calibrate
 from counterrank.evaluate.options import (
     check_clip,
@@ -35,7 +35,6 @@ from counterrank.policy.base import id_text
 
 CLIPS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
 PROBLEMS = ("K=2", "K=3", "all", "dcg")
-SLOW = {Need.PAGES, Need.FEATURES}  # a matrix or a regression for each day
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def _one(name: str, clip: float) -> tuple[str, float]:
 
 def tested() -> list[str]:
     """The estimators that a backtest can test."""
-    return [name for name, estimator in ESTIMATORS.items() if not estimator.needs & SLOW]
+    return [name for name, estimator in ESTIMATORS.items() if can_test(estimator)]
 
 
 def _check_tested(name: str) -> None:

@@ -162,7 +162,7 @@ class Days:
         return shown, clicked
 
     def lists(self, top: int) -> tuple[Codes, Vector, Vector, NDArray[np.float64]]:
-        """For lists cut to `top`: each target list's cell, weight h/π̂, and its impressions and clicks on other days.
+        """For lists cut to `top`: each target list's cell (rising), chance, and impressions and clicks on other days.
 
         Lists are cut before shares are counted; the target is cut to the longest list of the other days as well.
         """
@@ -178,8 +178,8 @@ class Days:
         own = self._sums(ranking_keys(self.list_cell, self.list_items, length), target[first], top)
         shown, clicked = total[0] - own[0], total[1] - own[1]
         seen = np.flatnonzero((shown > 0) & (cut[first] > 0))
-        weight = h[seen] * self.others[cell[seen]] / shown[seen]
-        return cell[seen], weight, shown[seen], clicked[seen]
+        seen = seen[np.argsort(cell[seen], kind="stable")]
+        return cell[seen], h[seen], shown[seen], clicked[seen]
 
     def _sums(self, keys: NDArray[np.uint64], wanted: NDArray[np.uint64], top: int) -> tuple[Vector, Vector]:
         """Impressions and clicks by position of the lists with each wanted key, 0 where there are none."""

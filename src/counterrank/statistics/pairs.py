@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Pairs:
     lengths: Codes  # (Q,)
     positions: int  # K
 
-    @property
+    @cached_property
     def queries(self) -> Codes:
         """The query of each pair, (P,)."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
