@@ -19,7 +19,7 @@ ROOMS = sorted(
 )
 # words that are also the name of something else: columns, forms of a log, click models and what is learnt with them
 OTHERS = {
-    "item": ("engine/", "log/", "policy/", "simulate/", "evaluate/clicks.py", "learn/lower.py"),
+    "item": ("engine/", "log/", "policy/", "evaluate/clicks.py", "learn/lower.py"),
     "list": ("log/", "policy/", "learn/lower.py"),
     "pbm": ("click/__init__.py", "learn/worth.py", "simulate/world.py"),
     "pi": ("learn/programs.py",),

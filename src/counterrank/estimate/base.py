@@ -51,8 +51,9 @@ class Evidence:
 
     def per_query(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Vector:
         """Σ over the pairs (and positions) of each query, (Q,)."""
-        flat = table.reshape(len(table), -1)
-        flat = flat[:, 0] if flat.shape[1] == 1 else flat.sum(axis=1)
+        flat = table
+        if table.ndim == 2:
+            flat = table[:, 0] if table.shape[1] == 1 else table.sum(axis=1)
         return sum_by(self.counts.pairs.queries, flat, len(self.counts.impressions))
 
     def by_position(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Table:

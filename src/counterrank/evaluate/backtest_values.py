@@ -52,7 +52,7 @@ def day_values(
 ) -> Iterator[Value]:
     """V̂ of every cell for each problem, estimator and clip; what is not clipped comes once, with clip ∞.
 
-    A cell without other days is NaN throughout.
+    A cell without other days is NaN throughout; if none has any, nothing comes.
     """
     judge = {
         Weighs.NOTHING: _by_mean,
@@ -61,6 +61,8 @@ def day_values(
         Weighs.RANKINGS: _by_list,
     }
     known = days.others > 0
+    if not known.any():
+        return
     several = days if known.all() else days.only(np.bincount(days.query, known, len(days.names)) > 0)
     for weighs, by in judge.items():
         chosen = [ESTIMATORS[name] for name in names if ESTIMATORS[name].weighs is weighs]
