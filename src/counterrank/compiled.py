@@ -63,9 +63,11 @@ def _folders(source: str, name: str) -> Iterator[str]:
     if _numba.CACHE_DIR:
         yield os.path.join(os.path.abspath(_numba.CACHE_DIR), f"counterrank-{name}")
     yield os.path.join(source, "__pycache__")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    if os.path.isabs(home):
-        yield os.path.join(home, "counterrank", name)
+    home, given = os.path.expanduser("~"), os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(given):
+        yield os.path.join(given, "counterrank", name)
+    elif os.path.isabs(home) and os.path.isdir(home):  # a home that is not there is not made
+        yield os.path.join(home, ".cache", "counterrank", name)
     with contextlib.suppress(OSError):
         user = os.getuid() if hasattr(os, "getuid") else "user"
         yield os.path.join(tempfile.gettempdir(), f"counterrank-compiled-{user}", name)

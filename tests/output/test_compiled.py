@@ -114,6 +114,8 @@ def test_folders_in_their_order(source: Path, tmp_path: Path) -> None:
     assert use(source, **everywhere)[2] == 2
     assert [path.name for path in temporary.iterdir()] == [f"counterrank-compiled-{os.getuid()}"]
     home.rmdir()
+    use(source, HOME=str(home), TMPDIR=str(temporary))
+    assert not home.exists()
     home.write_text("")
     nowhere = {"XDG_CACHE_HOME": str(cache), "HOME": str(home), "TMPDIR": "/no/such", "TMP": "/no", "TEMP": "/no"}
     assert use(source, **nowhere)[:2] == ("6", "4.0")

@@ -91,6 +91,11 @@ def streamed(connection: duckdb.DuckDBPyConnection, sql: str, name: str, kind: s
     try:
         yield from stream(connection, sql)
     except (pa.ArrowException, OSError, duckdb.Error) as error:
+        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
+            raise InputError(
+                f"{name}: does not fit in memory, and the temporary folder has no room: make room there, or "
+                "set TMPDIR to a larger disk"
+            ) from None
         raise InputError(f"{name}: not readable as {kind} ({told(error)}): mend the file") from None
 
 
