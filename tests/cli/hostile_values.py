@@ -116,7 +116,7 @@ def odd_logs() -> dict[str, bytes]:
         "booleans": [{**first, "query": True, "items": [True, False, "true"]}],
         "empty ids": [{**first, "query": "", "items": ["", "a", "b"]}],
         "huge whole ids": [{**first, "query": 2**63, "items": [2**64, -(2**63), 10**30]}],
-        "huge float ids": [{**first, "query": 1e308, "items": [1e-320, -0.0, 0]}],
+        "huge float ids": [{**first, "query": 1e308, "items": [1e-320, -1.5, 0]}],
         "clicks 2": [{**first, "clicks": [2, -1, 0.5]}],
         "clicks text": [{**first, "clicks": ["1", "0", "x"]}],
         "clicks scalar": [{**first, "clicks": 1}],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -112,3 +114,32 @@ def test_harvesting_long_lists_takes_little_memory() -> None:
     tracemalloc.stop()
     assert peak < 100e6
     assert len(found.examination) == 100
+
+
+PEAK = """
+import resource, sys
+from counterrank.cli import main
+sys.argv[0] = "counterrank"
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["check", "clicks", "evaluate", "compare", "optimize", "backtest"])
+def test_long_lists_take_less_than_two_gigabytes(command: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"query": "q", "items": [f"i{j}" for j in rng.permutation(2000)], "day": i % 3,
+         "clicks": (rng.random(2000) < 0.3 / (1 + np.arange(2000) / 10)).astype(int).tolist()}
+        for i in range(30)
+    ]  # fmt: skip
+    log = lines(tmp_path / "log.jsonl", rows)
+    more = ["--target", "logging"] if command in ("evaluate", "compare") else []
+    ended = subprocess.run(
+        [sys.executable, "-c", PEAK, command, log, *more, "--json"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stderr) < 2000  # megabytes
