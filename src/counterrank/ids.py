@@ -16,7 +16,12 @@ Codes = NDArray[np.int64]
 
 
 def as_text(values: Any, what: str = "id") -> pa.Array:
-    """Ids of any Arrow type as a string array: integers as their digits, whole floats as integers."""
+    """Ids of any Arrow type as a string array: integers as their digits, whole floats as integers. Null where a value
+    is no id: missing, empty, with a zero byte, or a number with a fraction.
+
+    >>> as_text(pa.array([7.0, -0.0, 1.5])).to_pylist(), as_text(pa.array(["a", ""])).to_pylist()
+    (['7', '0', None], ['a', None])
+    """
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -25,24 +30,30 @@ def as_text(values: Any, what: str = "id") -> pa.Array:
         array = array.dictionary_decode()
         kind = array.type
     if pa.types.is_string(kind):
-        return array
-    if pa.types.is_null(kind):
-        return array.cast(pa.string())
+        return _named(array)
     if pa.types.is_floating(kind):
-        whole = pc.all(pc.or_kleene(pc.equal(array, pc.floor(array)), pc.is_null(array, nan_is_null=True))).as_py()
-        if whole is False:
-            raise InputError(
-                f"{what} must be text or whole numbers, but came as {kind} with fractions: store them as text"
-            )
-        try:
-            return pc.if_else(pc.is_nan(array), None, array).cast(pa.int64()).cast(pa.string())
-        except pa.ArrowInvalid:
-            raise InputError(
-                f"{what} must be text or whole numbers, but came as {kind} with numbers too large: store them as text"
-            ) from None
-    if pa.types.is_integer(kind) or is_text(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
+        array = array.cast(pa.float64())
+        whole = pc.and_(pc.equal(array, pc.floor(array)), pc.less(pc.abs(array), float(2**63)))
+        return pc.if_else(whole, array, None).cast(pa.int64()).cast(pa.string())
+    if is_text(kind):
+        return _named(array.cast(pa.string()))
+    if pa.types.is_integer(kind) or pa.types.is_null(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
         return array.cast(pa.string())
     raise InputError(f"{what} must be text or whole numbers, but came as {kind}: store them as text or integers")
+
+
+def _named(texts: pa.Array) -> pa.Array:
+    """Texts that can be ids; null for those that no file could give back."""
+    buffers = texts.buffers()
+    if not len(texts) or buffers[2] is None:
+        return pc.if_else(pc.equal(texts, ""), None, texts)
+    offsets = np.frombuffer(buffers[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    if (offsets[1:] == offsets[:-1]).any():
+        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    data = np.frombuffer(buffers[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
+    if len(data) and data.min() == 0:
+        texts = pc.if_else(pc.match_substring(texts, "\0"), None, texts)
+    return texts
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterrank import evaluate
+from counterrank import InputError, compare, evaluate
 from counterrank.engine import Embedded
 from counterrank.policy import Mixture, Table
 
@@ -104,3 +104,19 @@ def test_multiplicities_beyond_64_bits_are_refused():
     )
     with pytest.raises(InputError):
         evaluate(log, {"q": ["a", "b"]})
+
+
+@pytest.mark.parametrize("target", [{"q": ["a"]}, {"q": {"a": 1.0, "b": 2.0}}], ids=["rankings", "scores"])
+def test_candidates_that_have_no_say_are_refused(target):
+    log = pa.table({"query": ["q"], "items": [["a"]], "clicks": [[1]]})
+    with pytest.raises(InputError, match="--candidates says what a uniform policy may show"):
+        evaluate(log, target, candidates={"q": ["a"]})
+    assert evaluate(log, target, candidates={"q": ["a"]}, logging="uniform", estimators="ip").impressions == 1
+
+
+def test_each_policy_is_told_what_it_lacks_itself():
+    log = pa.table({"query": ["q"] * 4, "items": [["a"]] * 4, "clicks": [[1], [0], [1], [0]]})
+    said = compare(log, {"q": ["a"]}, baseline={"q": ["z"]}, estimator="ip").warnings
+    [lost] = [text for text in said if "never shows" in text]
+    assert lost.startswith("baseline: ")
+    assert "of what the policy shows" in lost

@@ -14,6 +14,7 @@ from counterrank.cli.common import (
     Format,
     Ignore,
     LogPath,
+    RepairRepeats,
     TimeUnit,
     console,
     counting,
@@ -58,6 +59,7 @@ def backtest(
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
     ignore: Ignore = None,
+    repair_repeats: RepairRepeats = False,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +77,7 @@ def backtest(
         raise InputError(f"--queries is {queries}: expected how many of the most frequent queries to test, 1 or more")
     if seed < 0:
         raise InputError(f"--seed is {seed}: expected 0 or more")
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
     with counting(engine) as chosen:
         result = test(
             source,

@@ -14,6 +14,7 @@ from counterrank.cli.common import (
     Format,
     Ignore,
     LogPath,
+    RepairRepeats,
     TimeUnit,
     console,
     counting,
@@ -38,6 +39,7 @@ def check(
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
     ignore: Ignore = None,
+    repair_repeats: RepairRepeats = False,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +51,7 @@ def check(
 
         counterrank check search-log.tsv.gz --format yandex --json
     """
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
     with counting(engine) as chosen:
         result = look(source, top=top, engine=chosen)
     if as_json:

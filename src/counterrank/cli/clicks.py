@@ -15,6 +15,7 @@ from counterrank.cli.common import (
     Format,
     Ignore,
     LogPath,
+    RepairRepeats,
     TimeUnit,
     console,
     counting,
@@ -65,6 +66,7 @@ def clicks(
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
     ignore: Ignore = None,
+    repair_repeats: RepairRepeats = False,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -85,8 +87,8 @@ def clicks(
     chosen_scope: Scope = "query" if scope == "query" else "pooled"
     names, chosen_prior = model_names(model), read_prior(prior)
     check_top(top)
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
-    other = open_log(test, columns, format, time_unit, bad_rows, ignore) if test is not None else None
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
+    other = open_log(test, columns, format, time_unit, bad_rows, ignore, repair_repeats) if test is not None else None
     with counting(engine) as chosen:
         halves = part(source, other, holdout, split, top, chosen)
     with working() as tell:

@@ -43,6 +43,9 @@ BadRows = Annotated[
 Ignore = Annotated[
     str | None, typer.Option(help=f"Columns of the log to leave unread, comma-separated: {', '.join(OPTIONAL)}.")
 ]
+RepairRepeats = Annotated[
+    bool, typer.Option("--repair-repeats", help="An item shown twice keeps its first place, instead of a bad row.")
+]
 EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
 Report = Annotated[
     Path | None, typer.Option(help="Also write one HTML page with all there is to say and see."), WRITES_PAGE
@@ -52,11 +55,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout,
 
 def open_log(
     source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None,
-    ignore: str | None,
+    ignore: str | None, repair_repeats: bool,
 ) -> Log:  # fmt: skip
     """The log that the shared options name."""
     return read_log(
-        source, columns=parse_columns(columns), format=format, time_unit=time_unit, bad_rows=bad_rows, ignore=ignore
+        source,
+        columns=parse_columns(columns),
+        format=format,
+        time_unit=time_unit,
+        bad_rows=bad_rows,
+        ignore=ignore,
+        repair_repeats=repair_repeats,
     )
 
 

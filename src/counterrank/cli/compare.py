@@ -16,6 +16,7 @@ from counterrank.cli.common import (
     Format,
     Ignore,
     LogPath,
+    RepairRepeats,
     Report,
     TimeUnit,
     command_line,
@@ -114,6 +115,7 @@ def compare(
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
     ignore: Ignore = None,
+    repair_repeats: RepairRepeats = False,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -131,7 +133,7 @@ def compare(
     """
     if require_improvement is not None and not math.isfinite(require_improvement):
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
     policy, other, logging_policy = open_sides(
         target, baseline, logging, temperature, baseline_temperature, logging_temperature, mix, features
     )

@@ -15,6 +15,7 @@ from counterrank.cli.common import (
     Format,
     Ignore,
     LogPath,
+    RepairRepeats,
     Report,
     TimeUnit,
     command_line,
@@ -107,6 +108,7 @@ def evaluate(
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
     ignore: Ignore = None,
+    repair_repeats: RepairRepeats = False,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -120,7 +122,7 @@ def evaluate(
 
         counterrank evaluate clicks.parquet --target new.parquet --estimator ip,pbm --clip 100 --json
     """
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
     policy, logging_policy = open_target(target, logging, temperature, logging_temperature, mix, features=features)
     theta, curve = numbers(weights, "weights", WEIGHTS), numbers(examination, "examination", EXAMINATIONS)
     with counting(engine) as chosen:

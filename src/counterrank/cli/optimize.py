@@ -15,6 +15,7 @@ from counterrank.cli.common import (
     Format,
     Ignore,
     LogPath,
+    RepairRepeats,
     TimeUnit,
     console,
     counting,
@@ -106,6 +107,7 @@ def optimize(
     time_unit: TimeUnit = None,
     bad_rows: BadRows = None,
     ignore: Ignore = None,
+    repair_repeats: RepairRepeats = False,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -131,7 +133,7 @@ def optimize(
         "examination": numbers(examination, "examination", EXAMINATIONS) if examination is not None else None,
     }  # fmt: skip
     asked = {name: value for name, value in given.items() if value is not None}
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore)
+    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
     with counting(engine) as chosen:
         result = learn(source, by=by, engine=chosen, **asked)
     if out is not None:

@@ -14,6 +14,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 from numpy.typing import NDArray
 
+from counterrank.engine.calendar import day_number
 from counterrank.errors import InputError
 from counterrank.limits import LARGEST
 from counterrank.log.problems import Problem
@@ -25,8 +26,17 @@ NUMBERS = ("reward", "propensity", "impressions", "position", "click")
 
 
 def typed(table: ir.Table, name: str) -> ir.Table:
-    """Our columns (list or long form) as text ids, float numbers and whole days; anything else is an error."""
-    return table.select(**{c: _typed(table[c], c, f"{name}: {c}") for c in table.columns})
+    """Our columns (list or long form) as text ids, float numbers and whole days; anything else is an error.
+
+    `timed` says whether the day was told as a time since 1970, `folding` what the reader of a file found wrong.
+    """
+    t: Any = table
+    columns = {c: _typed(t[c], c, f"{name}: {c}") for c in t.columns if c != "problem_"}
+    if "day" in columns:
+        columns["day"], columns["timed"] = day_number(t.day, f"{name}: day")
+    if "problem_" in t.columns:
+        columns["folding"] = t.problem_.cast("int64")
+    return table.select(**columns)
 
 
 def _typed(column: Any, name: str, what: str) -> Any:
@@ -47,54 +57,36 @@ def _typed(column: Any, name: str, what: str) -> Any:
         _check_number(kind, what, "a number")
         return column.cast("float64")
     if name == "day":
-        return _day_number(column, what)
-    return column.cast("string") if name == "impression" else _id_text(column, what)
+        return column
+    if name == "impression":
+        return _id_text(column, what) if kind.is_floating() else column.cast("string")
+    return _id_text(column, what)
 
 
 def _id_text(column: Any, what: str) -> Any:
-    """An id as text: integers as their digits, whole floats as integers."""
+    """An id as text: integers as their digits, whole floats as integers; null for what is no id."""
     kind = column.type()
     if kind.is_floating():
-        return ibis.ifelse(column.isnan(), ibis.null().cast(kind), column).cast("int64").cast("string")
+        number = column.cast("float64")
+        fits = (number.abs() < 2.0**63) & ~number.isnan()
+        safe = ibis.ifelse(fits, number, ibis.null().cast("float64"))  # else it cannot be rounded down
+        return ibis.ifelse(safe == safe.floor(), safe, ibis.null().cast("float64")).cast("int64").cast("string")
     if kind.is_string():
-        return column
+        return ibis.ifelse(unnamed(column), ibis.null().cast("string"), column)
     whole = kind.is_decimal() and kind.scale == 0
     if not (kind.is_integer() or kind.is_null() or kind.is_uuid() or whole):
         raise InputError(f"{what} must be text or whole numbers, but came as {kind}: store them as text or integers")
     return column.cast("string")
 
 
+def unnamed(text: Any) -> Any:
+    """Whether a text is no id: missing, empty, or with a zero byte."""
+    return (text.isnull() | (text == "") | text.re_search(r"\x00")).fill_null(True)
+
+
 def _check_number(kind: dt.DataType, what: str, expected: str) -> None:
     if not (kind.is_numeric() or kind.is_boolean() or kind.is_null()):
         raise InputError(f"{what} must be {expected}, but came as {kind}")
-
-
-def _day_number(column: Any, what: str) -> Any:
-    """Days as whole numbers: a date or timestamp is its number of days since 1970-01-01."""
-    kind = column.type()
-    if kind.is_string():
-        number = ibis.ifelse(column.re_search("^[+-]?[0-9]{1,18}$"), column, ibis.null().cast("string"))
-        date = ibis.ifelse(column.re_search("^[0-9]{4}-[0-9][0-9]-[0-9][0-9]"), column.substr(0, 10), ibis.null())
-        return ibis.coalesce(number.try_cast("int64"), date.try_cast("date").epoch_days().cast("int64"))
-    if kind.is_timestamp() or kind.is_date():
-        return column.cast("date").epoch_days().cast("int64")
-    _check_number(kind, what, "an integer, date or timestamp")
-    if kind.is_floating():
-        return ibis.ifelse(column == column.floor(), column, ibis.null().cast(kind)).try_cast("int64")
-    return column.cast("int64")
-
-
-def fractions(table: ir.Table) -> dict[str, ir.Table]:
-    """For each column of float ids, its rows that are no whole numbers: there must be none."""
-    found = {}
-    for name in (c for c in ("query", "items", "item") if c in table.columns):
-        column: Any = table[name]
-        kind = column.type()
-        if kind.is_floating():
-            found[name] = table.filter(column != column.floor())
-        elif kind.is_array() and kind.value_type.is_floating():
-            found[name] = table.filter(column.filter(lambda item: item != item.floor()).length() > 0)
-    return found
 
 
 def fold(table: ir.Table) -> ir.Table:
@@ -103,7 +95,8 @@ def fold(table: ir.Table) -> ir.Table:
     fields = {"position": t.position, "item": t.item, **({"click": t.click} if "click" in t.columns else {})}
     page = [c for c in PAGE if c in t.columns]
     kinds = {f"{c}_kinds": t[c].nunique() + t[c].isnull().any().cast("int64") for c in page}
-    g: Any = t.group_by("impression").agg(
+    t = t.mutate(alone=ibis.ifelse(t.impression.isnull(), ibis.random(), 0.0))  # a row of no impression is no other's
+    g: Any = t.group_by(["impression", "alone"]).agg(
         shown=ibis.struct(fields).collect(),
         length=t.count(),
         places=t.position.nunique(),
@@ -111,6 +104,7 @@ def fold(table: ir.Table) -> ir.Table:
         highest=t.position.max(),
         whole=(t.position == t.position.floor()).all(),
         **{c: t[c].arbitrary() for c in page},
+        **{c: t[c].max() for c in ("timed", "folding") if c in t.columns},
         **kinds,
     )
     in_order = (g.places == g.length) & (g.lowest == 1) & (g.highest == g.length) & g.whole
@@ -118,46 +112,66 @@ def fold(table: ir.Table) -> ir.Table:
     lists = {"items": g.shown.sort().map(lambda one: one.item)}
     if "click" in fields:
         lists["clicks"] = g.shown.sort().map(lambda one: one.click)
+    found = [(g["folding"] > 0, g["folding"])] if "folding" in t.columns else []
     folding = ibis.cases(
+        *found,
         (g.impression.isnull(), int(Problem.IMPRESSION)),
         (differs, int(Problem.DIFFERS)),
         (~in_order.fill_null(False), int(Problem.POSITIONS)),
         else_=0,
     )
+    page += ["timed"] if "timed" in t.columns else []
     return g.select(**{c: g[c] for c in page}, **lists, folding=folding)
 
 
-def gathered(table: ir.Table, needed: Collection[str], repeat: bool) -> ir.Table:
+def gathered(table: ir.Table, needed: Collection[str], repeat: bool, repair: bool = False) -> ir.Table:
     """Equal rows as one (where they may repeat), each with its first problem (0: none).
 
-    Good rows are equal if they are in the columns `needed`; they lose the others. Bad rows keep all.
+    Good rows are equal if they are in the columns `needed`; they lose the others. Bad rows keep all. With `repair` an
+    item that is repeated keeps its first place only; `repaired` says where.
     """
-    others = [c for c in table.columns if c not in (*needed, "folding")]
+    others = [c for c in table.columns if c not in (*needed, "folding", "timed")]
     if others:  # every row has to be looked at before it can be gathered
-        table = table.mutate(problem=_problem(table))
+        table = table.mutate(problem=_problem(table, repair))
         good = table["problem"] == 0
         table = table.mutate(**{c: ibis.ifelse(good, ibis.null().cast(table[c].type()), table[c]) for c in others})
     if repeat:
         table = table.group_by(list(table.columns)).agg(rows=table.count().cast("int64"))
     else:
         table = table.mutate(rows=ibis.literal(1, "int64"))
-    return table if others else table.mutate(problem=_problem(table))
+    table = table if others else table.mutate(problem=_problem(table, repair))
+    return _repaired(table) if repair else table
+
+
+def _repaired(table: ir.Table) -> ir.Table:
+    t: Any = table
+    repeats = (t.problem == 0) & (t["items"].unique().length() < t["items"].length())
+    first = t["items"].filter(lambda item, k: t["items"].index(item) == k)
+    columns = {"items": ibis.ifelse(repeats, first, t["items"]), "repaired": repeats}
+    if "clicks" in t.columns:
+        clicked = t.clicks.map(lambda _, k: t.clicks.filter(lambda _, j: t["items"][j] == t["items"][k]).maxs())
+        kept = clicked.filter(lambda _, k: t["items"].index(t["items"][k]) == k)
+        columns["clicks"] = ibis.ifelse(repeats, kept, t.clicks)
+    return table.mutate(**columns)
 
 
 def by_problem(kept: ir.Table) -> ir.Table:
-    """How many rows have each problem; 0: none."""
-    return kept.group_by("problem").agg(rows=kept["rows"].sum().cast("int64"))
+    """How many rows have each problem (0: none), and in how many the day was a time and an item was repeated."""
+    t: Any = kept
+    flags = {c: ibis.ifelse(t[c], t.rows, 0).sum().cast("int64") for c in ("timed", "repaired") if c in t.columns}
+    return kept.group_by("problem").agg(rows=t.rows.sum().cast("int64"), **flags)
 
 
-def _problem(table: ir.Table) -> Any:
+def _problem(table: ir.Table, repair: bool) -> Any:
     t: Any = table
     has = set(table.columns)
     bad: list[tuple[Any, Problem]] = [
         (t["query"].isnull(), Problem.QUERY),
         (t["items"].isnull() | (t["items"].length() == 0), Problem.ITEMS),
-        (t["items"].filter(lambda item: item.isnull()).length() > 0, Problem.ITEM),
-        (t["items"].unique().length() < t["items"].length(), Problem.REPEATED),
+        (t["items"].filter(unnamed).length() > 0, Problem.ITEM),
     ]
+    if not repair:
+        bad.append((t["items"].unique().length() < t["items"].length(), Problem.REPEATED))
     if "clicks" in has:
         wrong = t.clicks.filter(lambda click: click.isnull() | ~click.isin([0.0, 1.0]))
         bad.append((t.clicks.isnull(), Problem.CLICKS))

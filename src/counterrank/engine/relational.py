@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,9 @@ from counterrank.engine import expressions as x
 from counterrank.engine.arrow import beginnings, numbers, scatter, text
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.errors import InputError
-from counterrank.ids import Codes, Ids
+from counterrank.ids import Codes, Ids, is_text
 from counterrank.log import Log
-from counterrank.log.files import Part, Wanted, connect
+from counterrank.log.files import TEXT_TYPES, Part, Wanted, connect
 from counterrank.log.long_form import LongPart
 from counterrank.log.originals import shown
 from counterrank.log.parts import BATCH_ROWS, told
@@ -30,6 +30,7 @@ from counterrank.log.problems import Problem, bad_row
 from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
 from counterrank.log.reading import Reading, Tally
+from counterrank.log.spelled import spelled_list
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.histogram import Histogram, Spreads
@@ -39,6 +40,7 @@ from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
+_LISTS = ("items", "clicks")
 FETCHED = 1 << 20  # distinct rows up to which all rankings are fetched where nobody asked for them by name
 
 
@@ -58,6 +60,8 @@ class Relational:
         try:
             return RelationalPass(log, plan, self)
         except (duckdb.Error, pa.ArrowException) as error:
+            if (slower := log.by_row()) is not None:
+                return self.count(slower, plan)
             raise InputError(f"{log.name}: {self.name} cannot read it ({told(error)})") from None
 
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
@@ -66,7 +70,12 @@ class Relational:
             table = part.expression
             return table.select(**{ours: table[theirs] for ours, theirs in wanted.items()})
         view = temporary_name()
-        self.backend.con.execute(f"CREATE TEMP VIEW {view} AS {part.relation(wanted, self.backend.con)}")
+        relation = part.relation(wanted, self.backend.con)
+        mended = {} if part.textual else _mended(part.types(wanted))
+        if mended:
+            columns = ", ".join(f"{sql} AS {column}" for column, sql in mended.items())
+            relation = f"SELECT * REPLACE ({columns}) FROM ({relation})"  # noqa: S608
+        self.backend.con.execute(f"CREATE TEMP VIEW {view} AS {relation}")
         return self.backend.table(view)
 
     def keep(self, table: ir.Table) -> ir.Table:
@@ -83,6 +92,14 @@ class Relational:
 
     def fetch(self, table: ir.Table) -> pa.Table:
         return self.backend.to_pyarrow(table)
+
+
+def _mended(types: Mapping[str, pa.DataType]) -> dict[str, str]:
+    """The SQL of columns that Ibis has no type for: lists spelled as text, nanoseconds with a zone."""
+    lists = {c: spelled_list(c, TEXT_TYPES[c], careful=True) for c in _LISTS if c in types and is_text(types[c])}
+    day = types.get("day")
+    zoned = day is not None and pa.types.is_timestamp(day) and day.unit == "ns" and day.tz is not None
+    return lists | ({"day": "make_timestamp_ns(epoch_ns(day))"} if zoned else {})
 
 
 @dataclass
@@ -108,7 +125,7 @@ class RelationalPass:
         counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days else [])
         needed = {"query", *counted, "impressions", *(["day"] if log.by_day else [])}
         needed |= {"day", "reward"} if plan.overview else set()
-        self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, repeat=plan.metric == "clicks"))
+        self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, plan.metric == "clicks", log.repair))
         weakref.finalize(self, engine.drop, self.kept)
         self.reading = self._read()
         rows = x.good(self.kept, log.by_day, counted)
@@ -139,17 +156,14 @@ class RelationalPass:
                 ]
             else:
                 tables.append(self._typed(part, chosen))
-        table = ibis.union(*tables) if len(tables) > 1 else tables[0]
+        for column in {c for t in tables for c in t.columns}:  # what only some files have to say
+            nothing = ibis.literal(0, "int64") if column == "folding" else ibis.literal(False)
+            tables = [t if column in t.columns else t.mutate(**{column: nothing}) for t in tables]
+        table = ibis.union(*(t.select(sorted(t.columns)) for t in tables)) if len(tables) > 1 else tables[0]
         return x.fold(table) if long else table
 
     def _typed(self, part: Part, wanted: Wanted) -> ir.Table:
         table = self.engine.scan(part, wanted)
-        for column, broken in x.fractions(table).items():
-            if len(self.engine.fetch(broken.limit(1))):
-                raise InputError(
-                    f"{part.name}: {column} must be text or whole numbers, but came as "
-                    f"{table[column].type()} with fractions: store them as text"
-                )
         return x.typed(table, part.name)
 
     def _totals(self, rows: ir.Table) -> dict[str, Any]:
@@ -158,8 +172,9 @@ class RelationalPass:
     def _read(self) -> Reading:
         """How many rows are good, and what becomes of the others: an error that shows one, or a file that takes all."""
         log = self.log
-        found = {Problem(row["problem"]): row["rows"] for row in self.engine.fetch(x.by_problem(self.kept)).to_pylist()}
-        tally = Tally(rows=found.pop(Problem.NONE, 0))
+        rows_by = {Problem(row.pop("problem")): row for row in self.engine.fetch(x.by_problem(self.kept)).to_pylist()}
+        tally = Tally(**rows_by.pop(Problem.NONE, {}))
+        found = {problem: row["rows"] for problem, row in rows_by.items()}
         for problem, rows in found.items():
             tally.add(log.name, problem, rows)
         bad = self.kept.filter(self.kept["problem"] > 0)
@@ -340,4 +355,4 @@ def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:
 
 
 def _content(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding")}
+    return {k: v for k, v in row.items() if k not in ("problem", "row", "rows", "folding", "timed", "repaired")}

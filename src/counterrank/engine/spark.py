@@ -37,7 +37,7 @@ def open_spark(address: str) -> Spark:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError("--engine spark needs pyspark: pip install 'counterrank[spark]'") from None
+        raise InputError("--engine spark needs pyspark: from counterrank's folder, pip install '.[spark]'") from None
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     running = SparkContext._active_spark_context
     master = "local[*]" if address == "spark" else address

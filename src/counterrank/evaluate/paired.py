@@ -142,7 +142,7 @@ def _page(name: str, estimate: Estimate, evidence: Evidence, how: How) -> tuple[
     """What `pi` adds to a row, where its bound is asked for, and all warnings of an estimate."""
     if how.interval == "theorem3":
         return add_deviation(estimate, name, evidence, how.limits, how.confidence)
-    return None, warn(name, estimate, evidence)
+    return None, warn(name, estimate, evidence, of="the policy")
 
 
 def _together(said: list[str]) -> list[str]:

@@ -68,9 +68,11 @@ class Question:
         by_propensity, given = _logging(log, logging)
         narrowed = Uniform(candidates) if candidates is not None else None
         known = given.narrowed(narrowed) if given is not None and narrowed is not None else given
+        open_to_any = [given is not None and given.ranks_all]  # whether candidates have a say in some policy
 
         def judged(source: Any) -> tuple[Policy, bool]:
             policy = Uniform() if isinstance(source, str) and source == "uniform" else read_policy(source)
+            open_to_any.append(policy.ranks_all)
             same = isinstance(policy, Logged) or policy is given
             if same and known is not None:
                 return known, same
@@ -78,6 +80,11 @@ class Question:
 
         policy, same = judged(target)
         other, other_same = judged(baseline) if baseline is not None else (None, False)
+        if narrowed is not None and not any(open_to_any):
+            raise InputError(
+                "--candidates says what a uniform policy may show, but each policy given names its items itself: "
+                "leave it out, or cut the policy's own rows to the candidates"
+            )
         return cls(
             log, policy, known, by_propensity, same, narrowed, asked_metric, top, weights, examination,
             check_clip(clip), other, other_same, [*policy.notes, *(other.notes if other is not None else [])],

@@ -9,8 +9,8 @@ from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Evidence, Need
 FEW = 30  # impressions that carry an estimate, below which a normal interval is not to be trusted
 
 
-def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
-    """The warnings of one estimate."""
+def warn(name: str, estimate: Estimate, evidence: Evidence, of: str = "the target") -> list[str]:
+    """The warnings of one estimate of this policy."""
     said, estimator = list(estimate.warnings), ESTIMATORS[name]
     modelled = Need.FEATURES in estimator.needs
     if modelled:
@@ -18,7 +18,7 @@ def warn(name: str, estimate: Estimate, evidence: Evidence) -> list[str]:
     elif estimator.weighs is Weighs.PAGES:
         said.extend(_page(estimator, estimate, evidence))
     elif estimate.unsupported > 1e-9 and estimate.value is not None:
-        said.append(_lost(estimator, estimate, evidence))
+        said.append(_lost(estimator, estimate, evidence, of))
     if estimate.clipped > 0:
         said.append(
             f"{_percent(estimate.clipped)} of the weights were clipped at {evidence.clip:g}: "
@@ -70,16 +70,16 @@ def _unclipped(estimator: Estimator, evidence: Evidence) -> list[str]:
     return ["--clip does not apply: these weights may be negative, and are used as they are"]
 
 
-def _lost(estimator: Estimator, estimate: Estimate, evidence: Evidence) -> str:
-    """What becomes of the part of the target that was never logged."""
+def _lost(estimator: Estimator, estimate: Estimate, evidence: Evidence, of: str) -> str:
+    """What becomes of the part of the policy that was never logged."""
     share = _percent(estimate.unsupported)
     if evidence.by_propensity and estimator.weighs is Weighs.RANKINGS:
-        return f"the log never shows {share} of what the target shows: trust it only if the logging policy could have"
+        return f"the log never shows {share} of what {of} shows: trust it only if the logging policy could have"
     who = "the given logging policy" if estimator.knows(evidence) else "the log"
     what = "counted as 0, so the estimate is too low on average"
     if estimator.self_normalised:
         what = "taken to be worth what was logged"
-    return f"{who} never shows {share} of what the target shows; it is {what}"
+    return f"{who} never shows {share} of what {of} shows; it is {what}"
 
 
 def _misfit(estimator: Estimator, estimate: Estimate, evidence: Evidence) -> list[str]:

@@ -12,10 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
+from counterrank.log.long_form import LongPart
 from counterrank.log.parts import Part
 from counterrank.log.reader import SEPARATOR, RowReader
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.rows import Kinds
+from counterrank.log.text import read_by_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,7 @@ class Log:
     bad_rows: Path | None = None
     table: Any = None  # an Ibis expression, where the log lives in a database of its own
     by_day: bool = False
+    repair: bool = False  # whether a repeated item is repaired instead of a problem
     tolerant: bool = False  # bad rows are counted and left out, though there is no file for them
     joins: bool = False  # bad rows are added to those of another log in `bad_rows`
     known: Reading | None = None  # what an earlier pass read: this one must read the same
@@ -50,6 +53,15 @@ class Log:
     def columns(self) -> frozenset[str]:
         """Which of our columns every part has."""
         return frozenset.intersection(*(frozenset(f) for f in self.found))
+
+    def by_row(self) -> Log | None:
+        """The same log with CSV files read row by row, which tells rows that are not as long as their header."""
+        [first, *_] = self.parts
+        if isinstance(first, LongPart):
+            folded = first.by_row()
+            return None if folded is None else replace(self, parts=[folded])
+        parts = read_by_row(self.parts)
+        return None if parts is None else replace(self, parts=parts)
 
     def kinds(self) -> Kinds:
         queries, items = [], []

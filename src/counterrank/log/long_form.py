@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
 from counterrank.errors import InputError
-from counterrank.log.parts import Part, Wanted, connect, identifier, streamed
+from counterrank.ids import is_text
+from counterrank.log.days import day_numbers
+from counterrank.log.parts import Part, Wanted, connect, identifier, stream, streamed, told
 from counterrank.log.problems import Problem
-from counterrank.log.rows import day_numbers
+from counterrank.log.spelled import click_number, whole_float
+from counterrank.log.text import TextPart, read_by_row
 
 _LISTS = {"item": "items", "click": "clicks"}
 _PAGE = ("query", "reward", "day", "propensity", "impressions")
@@ -39,26 +42,48 @@ class LongPart:
         """The list form's types, from the first part (all parts are cast to text where they differ)."""
         found = [part.types(names) for part, names in zip(self.parts, self.wanted, strict=True)]
         types = {c: found[0][c] if all(f[c] == found[0][c] for f in found) else pa.string() for c in found[0]}
+        types |= {c: pa.string() for c in ("query", "item") if pa.types.is_floating(types[c])}
         back = {v: k for k, v in _LISTS.items()}
         return {c: pa.list_(types[back[c]]) if c in back else types[c] for c in wanted}
 
     def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         back = {v: k for k, v in _LISTS.items()}
         long = [back.get(c, c) for c in wanted]
+        rest: pa.Table | None = None
+        for batch in self._batches(long):
+            rows = pa.Table.from_batches([batch])
+            if rest is not None:
+                rows = pa.concat_tables([rest, rows])
+            starts = _starts(rows)
+            if len(starts) < 2:  # the impression may go on in the next batch
+                rest = rows
+                continue
+            yield self._folded(rows.slice(0, starts[-1]), starts[:-1], wanted)
+            rest = rows.slice(starts[-1])
+        if rest is not None and len(rest):
+            yield self._folded(rest, _starts(rest), wanted)
+
+    def by_row(self) -> LongPart | None:
+        """The same with CSV files read row by row, where there are such."""
+        parts = read_by_row(self.parts)
+        return None if parts is None else replace(self, parts=parts)
+
+    def _batches(self, long: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Sorted rows. Nothing comes before all are read, so what is amiss in a CSV file can be met by another try."""
+        came = False
+        slower = self.by_row()
+        try:
+            with connect() as connection:
+                for batch in stream(connection, self._sorted(long, connection)):
+                    came = True
+                    yield batch
+            return
+        except (pa.ArrowException, OSError, duckdb.Error) as error:
+            if came or slower is None:
+                why = f"not readable as a log in long form ({told(error)}): mend the file"
+                raise InputError(f"{self.name}: {why}") from None
         with connect() as connection:
-            rest: pa.Table | None = None
-            for batch in streamed(connection, self._sorted(long, connection), self.name, "a log in long form"):
-                rows = pa.Table.from_batches([batch])
-                if rest is not None:
-                    rows = pa.concat_tables([rest, rows])
-                starts = _starts(rows)
-                if len(starts) < 2:  # the impression may go on in the next batch
-                    rest = rows
-                    continue
-                yield self._folded(rows.slice(0, starts[-1]), starts[:-1], wanted)
-                rest = rows.slice(starts[-1])
-            if rest is not None and len(rest):
-                yield self._folded(rest, _starts(rest), wanted)
+            yield from streamed(connection, slower._sorted(long, connection), self.name, "a log in long form")
 
     def _folded(self, rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
         """A row an impression, with where its first row stands."""
@@ -74,15 +99,21 @@ class LongPart:
         for number, (part, names) in enumerate(zip(self.parts, self.wanted, strict=True)):
             needed = {c: names[c] for c in (*long, "impression", "position")}
             inner = part.relation(needed, connection)
-            chosen = ", ".join(_as(c, part.types(needed)[c]) for c in needed)
+            types = part.types(needed)
+            chosen = ", ".join(_as(c, types[c], part.textual) for c in needed)
+            chosen += ", problem_" if isinstance(part, TextPart) and part.by_row else ", 0 AS problem_"
             selects.append(f"SELECT {chosen}, row_number() OVER () AS row_, {number} AS part_ FROM ({inner})")  # noqa: S608
         return f"SELECT * FROM ({' UNION ALL '.join(selects)}) ORDER BY impression, position, part_, row_"  # noqa: S608
 
 
-def _as(column: str, kind: pa.DataType) -> str:
+def _as(column: str, kind: pa.DataType, textual: bool) -> str:
     quoted = identifier(column)
+    if column in ("impression", "query", "item") and pa.types.is_floating(kind):
+        return f"{whole_float(quoted)} AS {quoted}"
     if column == "impression":
         return f"CAST({quoted} AS VARCHAR) AS impression"
+    if column == "click" and is_text(kind) and not textual:
+        return f"{click_number(quoted)} AS click"
     if column in ("position", "click"):
         return f"TRY_CAST({quoted} AS DOUBLE) AS {column}"
     return quoted
@@ -124,12 +155,16 @@ def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
     for c in (c for c in _PAGE if c in columns):
         differs = _differ(columns[c], starts, ends)
         if c == "day" and differs.any():  # two times of one day do not differ
-            days, missing = day_numbers(columns[c], "day")
+            days, missing, _ = day_numbers(columns[c], "day")
             differs &= days != np.repeat(days[starts], ends - starts)
             differs |= missing != np.repeat(missing[starts], ends - starts)
         problem[np.logical_or.reduceat(differs, starts)] = Problem.DIFFERS
     no_impression = rows.column("impression").is_null().combine_chunks().take(pa.array(starts))
     problem[no_impression.to_numpy(zero_copy_only=False)] = Problem.IMPRESSION
+    problem_of = rows.column("problem_").to_numpy()
+    if problem_of.any():
+        found = np.maximum.reduceat(problem_of, starts)
+        problem = np.where(found > 0, found, problem).astype(np.int8)
     at = pa.array(starts)
     arrays += [pa.array(problem), *(rows.column(c).combine_chunks().take(at) for c in ("row_", "impression"))]
     arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]

@@ -167,16 +167,27 @@ class DatabasePart:
 
     @cached_property
     def schema(self) -> pa.Schema:
+        first = f"SELECT * FROM {self._table} LIMIT 0"  # noqa: S608
         with self._open() as connection:
-            known = connection.execute("SELECT table_name FROM information_schema.tables ORDER BY 1").fetchall()
-            names = [str(name) for (name,) in known]
-            if self.table not in names:
-                choices = ", ".join(map(repr, names)) or "none: it has no tables"
-                raise InputError(f"{self.path} has no table {self.table!r}: choose from {choices}")
             try:
-                return stream(connection, f"SELECT * FROM {identifier(self.table)} LIMIT 0").schema  # noqa: S608
+                return stream(connection, first).schema
             except duckdb.Error as error:
                 raise InputError(f"{self.path}: cannot read table {self.table!r} ({told(error)})") from None
+
+    @cached_property
+    def _table(self) -> str:
+        """The table or view for SQL: `table`, whose name may have a dot, or `schema.table`."""
+        with self._open() as connection:
+            found = (
+                "SELECT table_schema, table_name FROM information_schema.tables ORDER BY table_schema <> 'main', 1, 2"
+            )
+            known = connection.execute(found).fetchall()
+        for schema, table in known:  # those of the main schema first
+            if self.table == f"{schema}.{table}" or (schema == "main" and self.table == table):
+                return f"{identifier(schema)}.{identifier(table)}"
+        names = [table if schema == "main" else f"{schema}.{table}" for schema, table in known]
+        choices = ", ".join(map(repr, names)) or "none: it has no tables"
+        raise InputError(f"{self.path} has no table {self.table!r}: choose from {choices}")
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if not Path(self.path).is_file():
@@ -196,13 +207,14 @@ class DatabasePart:
         return {ours: self.schema.field(theirs).type for ours, theirs in wanted.items()}
 
     def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        rows = select(wanted, self._table)
         with self._open() as connection:
-            yield from streamed(connection, select(wanted, identifier(self.table)), self.name, "a DuckDB table")
+            yield from streamed(connection, rows, self.name, "a DuckDB table")
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
         connection.execute(f"ATTACH IF NOT EXISTS {literal(whole_path(self.path))} AS source (READ_ONLY, TYPE duckdb)")
         connection.execute("SET enable_external_access = false")
-        return select(wanted, f"source.{identifier(self.table)}")
+        return select(wanted, f"source.{self._table}")
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,13 @@ class Problem(IntEnum):
     DIFFERS = 13
     IMPRESSION = 14
     LARGE = 40
+    RAGGED = 15
 
 
 MESSAGES: dict[Problem, str] = {
-    Problem.QUERY: "query is missing (or the line could not be parsed)",
+    Problem.QUERY: "query is missing or no id, which is text or a whole number (or the line could not be parsed)",
     Problem.ITEMS: 'items is missing, empty or not a list: expected the shown items in order, e.g. ["a", "b"]',
-    Problem.ITEM: "an item is missing (null) in items",
+    Problem.ITEM: "an item is missing (null) or no id in items: expected text or whole numbers",
     Problem.REPEATED: "an item is repeated in items: a ranking shows each item once",
     Problem.CLICKS: "clicks is missing or not a list of 0 and 1",
     Problem.LENGTH: "clicks is not as long as items",
@@ -40,11 +41,12 @@ MESSAGES: dict[Problem, str] = {
     Problem.REWARD: "reward is missing, NaN or infinite: expected a number",
     Problem.PROPENSITY: "propensity is not a number in (0, 1]",
     Problem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
-    Problem.DAY: "day is missing or is not an integer, date or timestamp",
+    Problem.DAY: "day is missing or is not a whole number, date or timestamp",
     Problem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
     Problem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
     Problem.IMPRESSION: "impression is missing",
     Problem.LARGE: f"reward is beyond {LARGEST:g} in size: squares of such numbers cannot be added up",
+    Problem.RAGGED: "the row has not as many values as the header has names, or its quotes are wrong",
 }
 
 _OF = {  # the column that need not be read, whose problem it is

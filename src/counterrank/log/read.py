@@ -29,12 +29,15 @@ def read_log(
     time_unit: str | None = None,
     bad_rows: str | Path | None = None,
     ignore: Sequence[str] | str | None = None,
+    repair_repeats: bool = False,
 ) -> Log:
     """A click log from a file, a folder or glob of files, `file.duckdb:table`, or a dataframe.
 
     `columns` maps our names to the log's, `format` names a foreign format (ubi, yandex, obd), `bad_rows` is a
     JSON Lines file that takes rows with problems instead of stopping at the first. A row is good or bad by all columns
-    of ours that the log has; `ignore` names optional ones that are left unread.
+    of ours that the log has; `ignore` names optional ones that are left unread. With
+    `repair_repeats` an item that a ranking shows twice keeps its first place, and is clicked there if it was clicked
+    anywhere; such rows are counted in the notes.
 
     >>> import pyarrow as pa
     >>> log = read_log(pa.table({"query": ["q"], "items": [["a", "b"]], "clicks": [[0, 1]]}))
@@ -68,7 +71,7 @@ def read_log(
     if "items" not in found[0]:
         folded = LongPart(parts, found, name)
         parts, found = [folded], [{c: c for c in folded.columns}]
-    return Log(name, parts, found, tuple(notes), path, expression)
+    return Log(name, parts, found, tuple(notes), path, expression, repair=repair_repeats)
 
 
 def _resolved(

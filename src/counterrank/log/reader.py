@@ -48,13 +48,15 @@ class RowReader:
                 before = 0
                 originals = Originals(part)
                 batches = part.batches({c: found[c] for c in self.columns})
-                decoded = ((b, *read_rows(b, kinds, part.name)) for b in batches if len(b))
+                decoded = ((b, *read_rows(b, kinds, part.name, log.repair)) for b in batches if len(b))
                 for batch, rows, problem in prefetched(decoded):
                     if problem.any():
                         self._set_aside(batch, problem, originals, before, tally, aside)
-                        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part.name)
+                        rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part.name, log.repair)
                     before += len(batch)
                     tally.rows += len(rows)
+                    tally.timed += rows.timed
+                    tally.repaired += rows.repaired
                     if self.overview:
                         _look(rows, tally)
                     if len(rows):

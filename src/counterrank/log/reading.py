@@ -75,6 +75,8 @@ class Tally:
     rejected: int = 0
     counts: dict[tuple[str, Problem], int] = field(default_factory=dict)
     first: dict[tuple[str, Problem], list[int]] = field(default_factory=dict)
+    timed: int = 0  # good rows whose day was told as a time since 1970
+    repaired: int = 0  # good rows that repeated an item
     days: set[int] | None = None
     reward: list[float] = field(default_factory=lambda: [0.0, 0.0])  # Σ reward·impressions, Σ impressions
 
@@ -88,8 +90,20 @@ class Tally:
             first.append(number)
 
     def reading(self, notes: tuple[str, ...], bad_rows: Path | None) -> Reading:
+        notes += self._repairs()
         order = sorted(self.counts, key=lambda key: -self.counts[key])
         wrong = tuple(Wrong(*key, self.counts[key], tuple(self.first[key])) for key in order)
         mean = self.reward[0] / self.reward[1] if self.reward[1] else None
         days = None if self.days is None else len(self.days)
         return Reading(self.rows, self.rejected, notes, wrong, bad_rows, days, mean)
+
+    def _repairs(self) -> tuple[str, ...]:
+        timed, repaired = (f"{n:,} {'row' if n == 1 else 'rows'}" for n in (self.timed, self.repaired))
+        found = {
+            f"the day of {timed} is a time since 1970 (10^8 or more, in seconds, milli-, micro- or nanoseconds by its "
+            "size): taken to its day in UTC": self.timed,
+            f"{repaired} repeated an item: it keeps its first place, where a click on a later place counts": (
+                self.repaired
+            ),
+        }
+        return tuple(note for note, rows in found.items() if rows)

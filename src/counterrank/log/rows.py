@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import is_text
 from counterrank.limits import LARGEST
+from counterrank.log.days import day_numbers
 from counterrank.log.keys import Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import Problem
-from counterrank.log.text import parse_lists
+from counterrank.log.spelled import parse_lists
 
 _BAD_CLICK = 2
 
@@ -47,13 +47,16 @@ class Rows:
     propensity: NDArray[np.float64] | None
     impressions: NDArray[np.int64]
     day: NDArray[np.int64] | None
+    timed: int = 0  # rows whose day was told as a time since 1970
+    repaired: int = 0  # rows that repeated an item
 
     def __len__(self) -> int:
         return len(self.query_keys)
 
 
-def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDArray[np.int8]]:
-    """The rows of a batch, and the first problem of each (0: none)."""
+def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = False) -> tuple[Rows, NDArray[np.int8]]:
+    """The rows of a batch, and the first problem of each (0: none). With `repair` an item that is repeated keeps its
+    first place only, and is clicked there if it was clicked anywhere."""
     problem = np.zeros(len(batch), dtype=np.int8)
     column = dict(zip(batch.schema.names, batch.columns, strict=True))
     if "problem_" in column:
@@ -68,7 +71,9 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
     missing = values if kinds.integer_items else item_values
     if missing.null_count:
         _mark(problem, _any_in(_null(missing), offsets), Problem.ITEM)
-    _mark(problem, _repeats(item_keys, offsets), Problem.REPEATED)
+    repeats = _repeats(item_keys, offsets)
+    if not repair:
+        _mark(problem, repeats, Problem.REPEATED)
 
     clicks = None
     if "clicks" in column:
@@ -92,12 +97,46 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str) -> tuple[Rows, NDA
         whole = (multiplicity >= 1) & (multiplicity == np.floor(multiplicity)) & (multiplicity < 2**53)
         _mark(problem, ~whole, Problem.IMPRESSIONS)
         impressions = np.where(whole, multiplicity, 1).astype(np.int64)
-    day = None
+    day, timed = None, 0
     if "day" in column:
-        day, missing_day = day_numbers(column["day"], f"{name}: day")
-        _mark(problem, missing_day, Problem.DAY)
-    rows = Rows(query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day)
+        day, no_day, as_time = day_numbers(column["day"], f"{name}: day")
+        _mark(problem, no_day, Problem.DAY)
+        timed = int(np.count_nonzero(as_time))
+    rows = Rows(
+        query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day, timed
+    )
+    if repair and repeats.any() and not problem.any():  # where a row is bad, the good ones are read once more
+        rows = _repaired(rows, repeats)
     return rows, problem
+
+
+def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
+    """Each item at its first place only."""
+    clicks = rows.clicks.copy() if rows.clicks is not None else np.zeros(len(rows.item_keys), dtype=np.int8)
+    keep = _firsts(rows.item_keys, rows.offsets, repeats, clicks)
+    offsets = np.concatenate(([0], np.cumsum(keep)))[rows.offsets]
+    return replace(
+        rows,
+        offsets=offsets,
+        item_keys=rows.item_keys[keep],
+        item_values=rows.item_values.filter(pa.array(keep)),
+        clicks=clicks[keep] if rows.clicks is not None else None,
+        repaired=int(np.count_nonzero(repeats)),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _firsts(keys, offsets, repeats, clicks):  # type: ignore[no-untyped-def]
+    """Which places are the first of their item; a click on a later one is added to the first."""
+    keep = np.ones(len(keys), dtype=np.bool_)
+    for r in range(len(repeats)):
+        if repeats[r]:
+            for i in range(offsets[r] + 1, offsets[r + 1]):
+                for j in range(offsets[r], i):
+                    if keep[i] and keys[i] == keys[j]:
+                        keep[i] = False
+                        clicks[j] |= clicks[i]
+    return keep
 
 
 def _mark(problem: NDArray[np.int8], where: NDArray[np.bool_], what: Problem) -> None:
@@ -119,7 +158,7 @@ def _list(values: pa.Array, what: str, listed: str) -> pa.Array:
         return plain_lists(values)
     if is_text(kind):
         return parse_lists(values, listed)
-    raise InputError(f"{what} must be a list, but came as {kind}: store it as a list, or as text that is a JSON array")
+    raise InputError(f"{what} must be a list, but came as {kind}: store it as a list, or as text that spells one")
 
 
 def _unnest(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
@@ -185,30 +224,3 @@ def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise InputError(f"{what} must be a number, but came as {kind}: store it as a number, or --ignore it")
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def day_numbers(values: pa.Array, what: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Days as integers: a date or timestamp is its number of days since 1970-01-01."""
-    kind = values.type
-    if pa.types.is_null(kind):
-        return np.zeros(len(values), dtype=np.int64), np.ones(len(values), dtype=bool)
-    if is_text(kind):
-        values = _parse_days(values.cast(pa.string()))
-    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        values = values.cast(pa.timestamp("us", tz=kind.tz if pa.types.is_timestamp(kind) else None))
-        values = pc.floor_temporal(values, unit="day").cast(pa.date32(), safe=False).cast(pa.int32())
-    elif not pa.types.is_integer(kind):
-        whole = _number(values, what)
-        assert whole is not None  # noqa: S101
-        bad = ~(whole == np.floor(whole))
-        return np.where(bad, 0, whole).astype(np.int64), bad
-    missing = _null(values)
-    return values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), missing
-
-
-def _parse_days(texts: pa.Array) -> pa.Array:
-    """Text days: whole numbers, ISO dates, or anything that begins with an ISO date."""
-    number = pc.if_else(pc.match_substring_regex(texts, r"^[+-]?\d{1,18}$"), texts, None).cast(pa.int64())
-    date = pc.if_else(pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d"), pc.utf8_slice_codeunits(texts, 0, 10), None)
-    parsed = pc.strptime(date, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32()).cast(pa.int32())
-    return pc.coalesce(number, parsed.cast(pa.int64()))

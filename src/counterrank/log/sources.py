@@ -18,7 +18,9 @@ from counterrank.log.files import open_parts
 from counterrank.log.frames import open_frame
 from counterrank.log.lists import is_list
 from counterrank.log.parts import Part, connect, text_type
-from counterrank.log.text import TextPart, parse_lists
+from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.spelled import parse_lists
+from counterrank.log.text import TextPart
 
 _LIST, _NUMBER = "VARCHAR[]", "DOUBLE"
 _ADVICE = {
@@ -69,11 +71,18 @@ def _read(part: Part, wanted: Mapping[str, str]) -> pa.Table | None:
     before = 0
     for batch in part.batches(wanted):
         columns = {}
+        if "problem_" in batch.schema.names and pc.max(batch.column("problem_")).as_py():
+            row = before + pc.index(pc.greater(batch.column("problem_"), 0), True).as_py()
+            came = _original(part, row, "")
+            raise InputError(f"{part.name}, row {row + 1}: {MESSAGES[Problem.RAGGED]} ({came!r}): mend it")
         for ours in wanted:
             given = batch.column(ours)
             columns[ours] = _converted(given, ours, part.name)
             missing = pc.index(pc.is_null(columns[ours]), True).as_py()
             if missing >= 0:
+                if isinstance(part, TextPart) and all(batch.column(c)[missing].as_py() is None for c in wanted):
+                    line = _shown(_original(part, before + missing, ""))
+                    raise InputError(f"{part.name}, row {before + missing + 1}: {line} cannot be read: mend the line")
                 came = given[missing].as_py()
                 came = _original(part, before + missing, wanted[ours]) if came is None else came
                 raise _bad(f"{part.name}, row {before + missing + 1}", ours, came)
@@ -118,13 +127,16 @@ def _original(part: Part, row: int, theirs: str) -> Any:
     if not isinstance(part, TextPart):
         return None
     content = next(islice(part.content(), row, None), None)
-    return content.get(theirs) if isinstance(content, dict) else content
+    return content.get(theirs) if isinstance(content, dict) and theirs else content
 
 
 def _bad(where: str, ours: str, came: Any) -> InputError:
     kind = text_type(ours)
     if came is None or came == "":
         return InputError(f"{where}: {ours} is missing (null): {_ADVICE[kind]}, or leave the row out")
+    return InputError(f"{where}: {ours} is {_shown(came)}, not {_NEEDED[kind]}: {_ADVICE[kind]}")
+
+
+def _shown(came: Any) -> str:
     text = came if isinstance(came, str) else str(came)
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return InputError(f"{where}: {ours} is {shown!r}, not {_NEEDED[kind]}: {_ADVICE[kind]}")
+    return ascii(text if len(text) <= 60 else text[:57] + "...")

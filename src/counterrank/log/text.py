@@ -6,8 +6,8 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,12 +17,15 @@ import duckdb
 import pyarrow as pa
 
 from counterrank.errors import InputError
+from counterrank.log import ragged
 from counterrank.log.gzipped import check_gzip
-from counterrank.log.parts import Wanted, connect, identifier, literal, pattern, select, streamed, text_type, told
+from counterrank.log.parts import Part, Wanted, connect, identifier, literal, pattern, stream, streamed, text_type, told
+from counterrank.log.spelled import doubtful, from_csv, json_id
 
 _ROOM = 67_108_864  # bytes that one JSON object may take
 _SAMPLE = 20_480  # rows that tell a JSON file's columns
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+IDS = ("query", "item", "impression")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -32,6 +35,7 @@ class TextPart:
 
     path: Path
     kind: str
+    by_row: bool = False  # whether `relation` shall read rows that are not as long as the header, in memory
     textual = True
 
     @property
@@ -142,16 +146,61 @@ class TextPart:
         }
 
     def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        with connect() as connection:
-            yield from streamed(connection, self.relation(wanted, connection), self.name, self._called)
+        """Fast where every row is plain; from the first that is not on, with care."""
+        done = 0
+        try:
+            with connect() as connection:
+                for batch in stream(connection, self._relation(wanted, careful=False)):
+                    if "items" in wanted and doubtful(batch.column("items").flatten(), self.kind == "jsonl"):
+                        break
+                    yield batch
+                    done += len(batch)
+                else:
+                    return
+            with connect() as connection:
+                rest = f"{self._relation(wanted, careful=True)} OFFSET {done}"
+                for batch in stream(connection, rest):
+                    yield batch
+                    done += len(batch)
+        except (pa.ArrowException, OSError, duckdb.Error) as error:
+            if self.kind != "csv":
+                raise InputError(
+                    f"{self.name}: not readable as {self._called} ({told(error)}): mend the file"
+                ) from None
+            with connect() as connection:
+                for rows in ragged.tables(self._csv_rows(), len(self._header), done):
+                    connection.register("rows_", rows)
+                    yield from streamed(connection, self._chosen(wanted, "rows_", True), self.name, self._called)
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
+        """With care for each value. CSV rows that are not as long as the header stop it, unless `by_row` is set."""
+        if not self.by_row:
+            return self._relation(wanted, careful=True)
+        name = f"rows_{id(self)}"
+        connection.register(name, pa.concat_tables(ragged.tables(self._csv_rows(), len(self._header))))
+        return self._chosen(wanted, name, careful=True)
+
+    def _relation(self, wanted: Wanted, careful: bool) -> str:
         if self.kind == "csv":
-            number = {name: i for i, name in enumerate(self._header)}
-            chosen = ", ".join(_from_csv(ours, f"c{number[theirs]}") for ours, theirs in wanted.items())
-            return f"SELECT {chosen} FROM {self._csv()}"  # noqa: S608
-        types = {theirs: text_type(ours) for ours, theirs in wanted.items()}
-        return select(wanted, self._marked_json(types) if self._marked else self._plain_json(types))
+            return self._chosen(wanted, self._csv(), careful)
+        kinds = {ours: text_type(ours) for ours in wanted}
+        chosen = {ours: identifier(theirs) for ours, theirs in wanted.items()}
+        for ours, theirs in wanted.items():
+            if ours in IDS:
+                kinds[ours], chosen[ours] = "JSON", json_id(identifier(theirs))
+            elif ours == "items" and careful:
+                kinds[ours] = "JSON[]"
+                chosen[ours] = f"list_transform({identifier(theirs)}, lambda one: {json_id('one')})"
+        types = {theirs: kinds[ours] for ours, theirs in wanted.items()}
+        table = self._marked_json(types) if self._marked else self._plain_json(types)
+        return f"SELECT {', '.join(f'{sql} AS {identifier(ours)}' for ours, sql in chosen.items())} FROM {table}"  # noqa: S608
+
+    def _chosen(self, wanted: Wanted, table: str, careful: bool) -> str:
+        """The wanted columns of a table with the columns c0, c1, … of a CSV file."""
+        number = {name: i for i, name in enumerate(self._header)}
+        chosen = [from_csv(ours, f"c{number[theirs]}", careful) for ours, theirs in wanted.items()]
+        chosen += ["problem_"] if table.startswith("rows_") else []
+        return f"SELECT {', '.join(chosen)} FROM {table}"  # noqa: S608
 
     def _plain_json(self, types: dict[str, str]) -> str:
         typed = ", ".join(f"{literal(theirs)}: {literal(kind)}" for theirs, kind in types.items())
@@ -182,15 +231,19 @@ class TextPart:
             "quote='\"', escape='\"', comment='', strict_mode=true, max_line_size=16777216)"
         )
 
+    def _csv_rows(self) -> Iterator[ragged.Row]:
+        """The rows below the header, one by one."""
+        with self._open() as file:
+            csv.field_size_limit(_ROOM)
+            yield from ragged.rows(file, len(self._header), delimiter_of(self.path), self.name)
+
     def content(self) -> Iterator[Any]:
         """Each row as the file has it, for messages: a CSV row by column, a JSON value, or a line that is none."""
+        if self.kind == "csv":
+            for row in self._csv_rows():
+                yield row.text if row.wrong else dict(zip(self._header, row.values, strict=True))
+            return
         with self._open() as file:
-            if self.kind == "csv":
-                csv.field_size_limit(_ROOM)
-                rows = csv.reader(file, delimiter=delimiter_of(self.path))
-                alone = len(self._header) == 1
-                yield from (dict(zip(self._header, row, strict=False)) for row in islice(rows, 1, None) if row or alone)
-                return
             if self._array:
                 yield from json.load(file)
                 return
@@ -213,23 +266,9 @@ def delimiter_of(path: Path) -> str:
     return "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
 
 
-def _from_csv(ours: str, column: str) -> str:
-    kind = text_type(ours)
-    if kind.endswith("[]"):
-        return f"{parsed_list(column, kind)} AS {identifier(ours)}"
-    # trimmed, because DuckDB would move a bare TRY_CAST into its CSV reader, which then stops at a bad value
-    return f"{column if kind == 'VARCHAR' else f'TRY_CAST(trim({column}) AS {kind})'} AS {identifier(ours)}"
-
-
-def parsed_list(column: str, kind: str) -> str:
-    """The SQL for a JSON array in a text column; NULL where it is none."""
-    array = f"CASE WHEN json_valid({column}) AND json_type({column}) = 'ARRAY' THEN {column} END"
-    return f"from_json({array}, '[\"{kind[:-2]}\"]')"
-
-
-def parse_lists(texts: pa.Array, kind: str) -> pa.Array:
-    """Texts that are JSON arrays, as lists; null where one is none."""
-    with connect() as connection:
-        connection.register("texts", pa.table({"c": texts}))
-        found = connection.sql(f"SELECT {parsed_list('c', kind)} AS c FROM texts").to_arrow_table()  # noqa: S608
-    return found.column("c").combine_chunks()
+def read_by_row(parts: Sequence[Part]) -> list[Part] | None:
+    """The same parts with CSV files read row by row; None where there is none that could be."""
+    found = [
+        replace(part, by_row=True) if isinstance(part, TextPart) and part.kind == "csv" else part for part in parts
+    ]
+    return None if list(parts) == found or any(getattr(part, "by_row", False) for part in parts) else found
