@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LARGEST = 1e50  # rewards, features, scores, weights, in size
+LARGEST = 1e50  # rewards, features, weights, in size
 LEAST = 1e-50  # numbers that are divided by
 NOISE = 1e-14  # below it a number for people is 0: what rounding leaves of a difference
 CONFIDENT = 1 - 1e-9  # the largest confidence: nothing is measured beyond it
