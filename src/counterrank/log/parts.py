@@ -194,7 +194,8 @@ class DatabasePart:
             raise InputError(f"{self.path}: no such file (from {self.name!r}): check the path")
         try:
             connection = duckdb.connect(whole_path(self.path), read_only=True, config=settings())
-            connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+            if _may_read_files(connection):  # a second connection to an open file shares what the first has locked
+                connection.execute("SET enable_external_access = false; SET lock_configuration = true")
             return connection
         except duckdb.Error as error:
             raise InputError(f"{self.path}: cannot be opened as a DuckDB database ({told(error)})") from None
@@ -215,6 +216,11 @@ class DatabasePart:
         connection.execute(f"ATTACH IF NOT EXISTS {literal(whole_path(self.path))} AS source (READ_ONLY, TYPE duckdb)")
         connection.execute("SET enable_external_access = false")
         return select(wanted, f"source.{self._table}")
+
+
+def _may_read_files(connection: duckdb.DuckDBPyConnection) -> bool:
+    found = connection.execute("SELECT current_setting('enable_external_access')").fetchone()
+    return found is None or bool(found[0])
 
 
 @dataclass(frozen=True)
