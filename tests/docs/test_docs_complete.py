@@ -102,7 +102,7 @@ def test_every_column_that_a_row_can_be_bad_in_is_described() -> None:
     words |= {
         Problem.ITEM: "an item is missing", Problem.REPEATED: "repeats an item", Problem.LENGTH: "as long as",
         Problem.CLICK: "anything but 0 and 1", Problem.POSITIONS: "positions of an impression",
-        Problem.DIFFERS: "its rows differ", Problem.LARGE: "beyond 10⁵⁰",
+        Problem.DIFFERS: "its rows differ", Problem.LARGE: "beyond 10⁵⁰", Problem.RAGGED: "as many values as",
     }  # fmt: skip
     assert [problem for problem, word in words.items() if word not in text] == []
 
