@@ -52,6 +52,10 @@ class Form:
             write_rows(part, place, f"part{number}", self.kind)
         return str(place)
 
+    def rows(self, rows: list[Row]) -> int:
+        """How many rows the log has in this form; in the long form, an impression is one."""
+        return len((as_counted if self.counted else written_out)(rows))
+
 
 def as_counted(rows: list[Row]) -> list[Row]:
     found: dict[str, Row] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -19,6 +20,14 @@ IDS = {
     "text": ["a", "b", "c d", "é", "it's", "007", "7", "10", "9", "A"],
     "numbers": ["1", "2", "10", "9", "100", "-3", "0", "77", "12345678901234567890", "5"],
 }
+FORMAL = (
+    "engine",
+    "rows",
+    "rejected",
+    "notes",
+    "bad_rows",
+    "problems",
+)  # they speak of rows and files, not of impressions
 FOLDERS = ["log", "query=zzz", "day=2024-01-01", "it's", 'a "b"', "run 10:00"]
 COMMANDS = [
     "check",
@@ -62,6 +71,34 @@ def random_rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
+def damaged(rows: list[Row], damage: list[tuple[int, str]]) -> list[Row]:
+    """Some rows as no log should have them; what is wrong can be written in every form."""
+    out = [dict(row) for row in rows]
+    for number, what in damage:
+        row = out[number % len(out)]
+        if what == "click":
+            row["clicks"] = [2, *row["clicks"][1:]]
+        elif what == "repeated":
+            row["items"], row["clicks"] = [*row["items"], row["items"][0]], [*row["clicks"], 0]
+        elif what == "query":
+            row["query"] = None
+        elif what == "item":
+            row["items"] = [None, *row["items"][1:]]
+        elif what == "propensity" and "propensity" in row:
+            row["propensity"] = 1.5
+        elif what == "day" and "day" in row:
+            row["day"] = None
+        elif what == "reward" and "reward" in row:
+            row["reward"] = None
+    return out
+
+
+damages = st.lists(
+    st.tuples(
+        st.integers(0, 59), st.sampled_from(["click", "repeated", "query", "item", "propensity", "day", "reward"])
+    ),
+    max_size=4,
+)
 forms = st.builds(
     Form,
     kind=st.sampled_from(["parquet", "csv", "jsonl", "csv.gz", "jsonl.gz", "duckdb"]),
@@ -89,28 +126,56 @@ def write_policies(rows: list[Row], folder: Path) -> dict[str, Any]:
     }
 
 
-def same_answer(rows: list[Row], form: Form, command: str, engine: str) -> None:
+def same_answer(
+    rows: list[Row], damage: list[tuple[int, str]], aside: bool, form: Form, command: str, engine: str
+) -> None:
+    """The log as it is and in another form; where bad rows are set `aside`, all of them are found in the file."""
+    bad = damaged(rows, damage)
+    said = []
     with tempfile.TemporaryDirectory() as place:
         below = Path(place)
         files = write_policies(rows, below)
         name, *options = (files.get(word, word) for word in command.split())
-        expected = answer(name, Form().write(rows, below / "plain"), *options)
-        got = answer(name, form.write(rows, below / "other"), *options, "--engine", engine)
-    for said in (expected, got):
-        for name in ("engine", "rows"):  # how many rows stand for the impressions is a matter of form
-            said.pop(name, None)
+        for number, (each, more) in enumerate(((Form(), []), (form, ["--engine", engine]))):
+            if aside:
+                more = [*more, "--bad-rows", below / f"bad{number}.jsonl"]
+            found = answer(name, each.write(bad, below / str(number)), *options, *more)
+            if aside and "rejected" in found:
+                file = below / f"bad{number}.jsonl"
+                lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+                assert (len(lines), found["rows"] + found["rejected"]) == (found["rejected"], each.rows(bad)), found
+            said.append(found)
+    expected, got = ({k: v for k, v in each.items() if k not in FORMAL} for each in said)
     found = list(differences(expected, got))
     assert not found, found[:5]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
-@given(random_rows(), forms, st.sampled_from(COMMANDS), st.sampled_from(["duckdb", "duckdb", "duckdb", "ibis"]))
-def test_random_logs(rows: list[Row], form: Form, command: str, engine: str) -> None:
-    same_answer(rows, form, command, engine)
+@given(
+    random_rows(),
+    damages,
+    st.booleans(),
+    forms,
+    st.sampled_from(COMMANDS),
+    st.sampled_from(["duckdb", "duckdb", "duckdb", "ibis"]),
+)
+def test_random_logs(
+    rows: list[Row], damage: list[tuple[int, str]], aside: bool, form: Form, command: str, engine: str
+) -> None:
+    same_answer(rows, damage, aside, form, command, engine)
 
 
 @pytest.mark.slow
 @settings(max_examples=1000, deadline=None, suppress_health_check=QUIET, print_blob=True)
-@given(random_rows(), forms, st.sampled_from(COMMANDS), st.sampled_from(["duckdb", "duckdb", "ibis"]))
-def test_many_random_logs(rows: list[Row], form: Form, command: str, engine: str) -> None:
-    same_answer(rows, form, command, engine)
+@given(
+    random_rows(),
+    damages,
+    st.booleans(),
+    forms,
+    st.sampled_from(COMMANDS),
+    st.sampled_from(["duckdb", "duckdb", "ibis"]),
+)
+def test_many_random_logs(
+    rows: list[Row], damage: list[tuple[int, str]], aside: bool, form: Form, command: str, engine: str
+) -> None:
+    same_answer(rows, damage, aside, form, command, engine)
