@@ -109,6 +109,14 @@ def test_drift_is_the_analysis_of_variance() -> None:
     assert found(cr.evaluate(shifted, {"q": ["a"]}, estimators="ip"), "drift").level == "caution"
 
 
+def test_errors_of_rounding_have_no_skewness() -> None:
+    """Influences of ±7·10⁻⁷ beside terms of 60 are roots of what rounding leaves of squares."""
+    noise = Histogram.of([0.0, 7e-7, -5e-15, -6e-7])
+    assert skewness(noise, Histogram.of([0.0, -60.0])) is None
+    assert skewness(noise, Histogram.of([0.0, 1e-6])) is not None
+    assert skewness(Histogram.of([1.0, 1.0 + 1e-15, -1.0, -1.0]), Histogram.of([1.0])) == 0.0
+
+
 def test_queries_that_carry_the_value() -> None:
     """One query of 30 has a third of all clicks in 2 % of the impressions, two more half of the rest."""
     queries = ["big"] + ["two"] + ["three"] + [f"q{i}" for i in range(27)]

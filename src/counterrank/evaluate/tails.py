@@ -9,6 +9,7 @@ from counterrank.statistics.histogram import SHIFT, Histogram, Spreads
 
 TEN = 10
 ROUNDING = 1e-9
+SQUARES = 1e-7  # what rounding of squares leaves: the root of 2⁻⁵², a few times
 _SIGN = 1 << (63 - SHIFT)  # of a bucket's number
 _EXPONENT = 52 - SHIFT  # bits of a bucket's number below the exponent
 _BIAS = 1023
@@ -49,7 +50,7 @@ def skewness(influence: Histogram, term: Histogram | None = None) -> float | Non
     """
     means = influence.means
     scale = float(np.abs(means).max()) if len(means) else 0.0
-    least = ROUNDING * float(np.abs(term.means).max()) if term is not None and len(term.means) else 0.0
+    least = SQUARES * float(np.abs(term.means).max()) if term is not None and len(term.means) else 0.0
     if scale <= least or not np.isfinite(scale):
         return None
     each = means / scale
