@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import os
 import re
 import sys
 from typing import Any
@@ -80,7 +81,10 @@ def fitting(text: str, encoding: str | None) -> str:
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr write what their encoding lacks in other characters, instead of failing."""
+    """Let stdout and stderr write what their encoding lacks in other characters, and nowhere if they are closed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the end
     for stream in (sys.stdout, sys.stderr):
         change = getattr(stream, "reconfigure", None)
         if change is not None:

@@ -120,7 +120,7 @@ def test_refusals(folder: Path) -> None:
     assert "log" in refused("rank", "logging", "--out", "r.csv")
     assert "segment" in refused("rank", "gated", "--segment", "x", "--out", "r.csv")
     assert "segments" in refused("rank", "linear", "--features", "features.parquet", "--segment", "x", "--out", "r.csv")
-    assert "length" in refused("rank", "gated", "--top", 0, "--out", "r.csv")
+    assert "positions" in refused("rank", "gated", "--top", 0, "--out", "r.csv")
     assert "features.parquet" in refused("rank", "gated", "--features", "features.parquet", "--out", "features.parquet")
     Path("gated/gate.parquet").write_bytes(b"x")
     assert "was changed" in refused("rank", "gated", "--out", "r.csv")

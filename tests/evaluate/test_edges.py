@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterrank import InputError, compare, evaluate
+from counterrank import compare, evaluate
 from counterrank.engine import Embedded
 from counterrank.policy import Mixture, Table
 
@@ -107,11 +107,11 @@ def test_multiplicities_beyond_64_bits_are_refused():
 
 
 @pytest.mark.parametrize("target", [{"q": ["a"]}, {"q": {"a": 1.0, "b": 2.0}}], ids=["rankings", "scores"])
-def test_candidates_that_have_no_say_are_refused(target):
+def test_candidates_that_have_no_say_are_said(target):
     log = pa.table({"query": ["q"], "items": [["a"]], "clicks": [[1]]})
-    with pytest.raises(InputError, match="--candidates says what a uniform policy may show"):
-        evaluate(log, target, candidates={"q": ["a"]})
-    assert evaluate(log, target, candidates={"q": ["a"]}, logging="uniform", estimators="ip").impressions == 1
+    assert any("--candidates changes nothing" in note for note in evaluate(log, target, candidates={"q": ["a"]}).notes)
+    used = evaluate(log, target, candidates={"q": ["a"]}, logging="uniform", estimators="ip")
+    assert not any("--candidates" in note for note in used.notes)
 
 
 def test_each_policy_is_told_what_it_lacks_itself():

@@ -22,6 +22,7 @@ from counterrank.cli.runner import Commands
 from counterrank.cli.simulate import simulate
 from counterrank.compiled import place
 from counterrank.engine import kernels
+from counterrank.screen import prepare_streams
 from counterrank.stopping import watch
 
 HELP = """Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.
@@ -72,6 +73,7 @@ def _version(version: bool = typer.Option(False, "--version", help="The version,
 def main() -> None:
     """What the command `counterrank` runs."""
     watch()
+    prepare_streams()
     if sys.stderr.isatty() and place(os.path.dirname(kernels.__file__)) is None:
         print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
     app(prog_name="counterrank")

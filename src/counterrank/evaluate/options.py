@@ -93,15 +93,15 @@ def check_top(top: int | None, option: str = "--top") -> int | None:
     return top
 
 
-def check_clip(clip: Any) -> float:
+def check_clip(clip: Any, expected: str = "a positive number") -> float:
     if clip is None:
         return math.inf
     try:
         value = float(clip)
     except (TypeError, ValueError):
-        raise InputError(f"--clip is {clip!r}: expected a positive number") from None
+        raise InputError(f"--clip is {clip!r}: expected {expected}") from None
     if math.isnan(value) or value <= 0:
-        raise InputError(f"--clip is {clip}: expected a positive number")
+        raise InputError(f"--clip is {clip}: expected {expected}")
     if value < LEAST or (value > LARGEST and not math.isinf(value)):
         raise InputError(f"--clip is {clip}: expected a number from {LEAST:g} to {LARGEST:g}, or leave it out")
     return value
@@ -119,7 +119,7 @@ def read_clip(text: str | None) -> float | str | None:
 
 def number_of(clip: float | str | None) -> float | None:
     """A clip that is a number; one that the data choose has none yet."""
-    return None if clip is None or clip == "auto" else check_clip(clip)
+    return None if clip is None or clip == "auto" else check_clip(clip, "a positive number, or auto")
 
 
 def check_confidence(confidence: float) -> float:

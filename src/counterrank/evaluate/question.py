@@ -20,6 +20,7 @@ from counterrank.statistics.counts import Counts
 
 METRICS: tuple[Metric, ...] = ("reward", "clicks")
 LOGGINGS = ("log", "propensity", "uniform")
+IDLE_CANDIDATES = "--candidates changes nothing here: each policy given names the items that it shows itself"
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,11 @@ class Question:
 
         policy, same = judged(target)
         other, other_same = judged(baseline) if baseline is not None else (None, False)
-        if narrowed is not None and not any(open_to_any):
-            raise InputError(
-                "--candidates says what a uniform policy may show, but each policy given names its items itself: "
-                "leave it out, or cut the policy's own rows to the candidates"
-            )
+        idle = narrowed is not None and not any(open_to_any) and not (same and other is None)
         return cls(
             log, policy, known, by_propensity, same, narrowed, asked_metric, top, weights, examination,
-            check_clip(clip), other, other_same, [*policy.notes, *(other.notes if other is not None else [])],
+            check_clip(clip), other, other_same,
+            [*policy.notes, *(other.notes if other is not None else []), *([IDLE_CANDIDATES] if idle else [])],
         )  # fmt: skip
 
     @property
