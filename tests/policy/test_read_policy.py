@@ -211,7 +211,7 @@ def test_bad_sources(tmp_path: Path) -> None:
     refused(lambda: read_policy(str(tmp_path / "*.csv")), "*.csv")
     refused(lambda: read_policy(tmp_path), "no data files")
     refused(lambda: read_policy(7), "int", "table")
-    refused(lambda: read_policy(pa.table({"query": [1.5], "item": ["a"], "score": [1.0]})), "fractions")
+    refused(lambda: read_policy(pa.table({"query": [1.5], "item": ["a"], "score": [1.0]})), "1.5", "whole number")
     refused(lambda: read_policy(pa.table({"query": ["q"], "item": ["a"], "score": [[1.0]]})), "numbers")
 
 

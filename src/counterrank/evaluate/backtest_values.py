@@ -24,8 +24,6 @@ from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Pairs, Table
 from counterrank.statistics.rankings import Rankings
 
-NOBODY = Ids(pa.array([], pa.string()))
-
 
 @dataclass(frozen=True)
 class Weighing:
@@ -183,7 +181,14 @@ def _evidence(
         return out
 
     shown_, clicked_ = column(shown, all_shown), column(clicked, all_clicked)
-    pairs = Pairs(NOBODY, NOBODY, starts, np.arange(len(shown_)), np.ones(size, dtype=np.int64), 1)
+    pairs = Pairs(
+        Ids(pa.array([], pa.string())),
+        Ids(pa.array([], pa.string())),
+        starts,
+        np.arange(len(shown_)),
+        np.ones(size, dtype=np.int64),
+        1,
+    )
     policy = Units(pairs, column(target, None))
     reward = all_clicked if all_clicked is not None else sums(cell, clicked, size)
     counts = Counts(

@@ -24,7 +24,7 @@ from counterrank.log.text import TextPart
 
 _LIST, _NUMBER = "VARCHAR[]", "DOUBLE"
 _ADVICE = {
-    "VARCHAR": "give every row an id",
+    "VARCHAR": "give every row an id, a text or a whole number",
     _LIST: 'write a JSON list like ["a", "b"]',
     _NUMBER: "write a number like 0.25",
 }
