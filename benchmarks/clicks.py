@@ -15,7 +15,7 @@ from benchmarks.make_log import default_folder
 from benchmarks.run import make_log
 from counterrank.click import CLOSED, FITS, Options
 from counterrank.engine import Embedded, Plan
-from counterrank.evaluate import count_clicks
+from counterrank.setting.click_counts import count_clicks
 
 
 def least(work: Callable[[], Any], runs: int) -> tuple[float, Any]:

@@ -2,13 +2,62 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
+COMMANDS = "from counterrank.cli import COMMANDS, function; [function(name) for name in COMMANDS]"
+HEAVY = {"numba", "duckdb", "pyarrow", "numpy"}
+
 
 @pytest.mark.parametrize("module", ["scipy.optimize", "pandas", "ibis", "pyspark", "altair"])
-def test_the_command_line_does_not_import(module):
-    code = f"import sys, counterrank.cli; sys.exit({module!r} in sys.modules)"
+def test_the_commands_do_not_import(module: str) -> None:
+    code = f"import sys; {COMMANDS}; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["nosuch"], []])
+def test_what_no_command_is_needed_for_does_not_import_the_engine(words: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "counterrank", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "counterrank.cli" in imported
+    assert imported & HEAVY == set()
+
+
+def test_commands_are_completed_without_the_engine() -> None:
+    asked = {"_COUNTERRANK_COMPLETE": "complete_bash", "COMP_WORDS": "counterrank ev", "COMP_CWORD": "1"}
+    code = "import sys, atexit; atexit.register(lambda: print(sorted({'numba', 'duckdb'} & set(sys.modules))));"
+    code += "from counterrank.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **asked}
+    )
+    assert (done.returncode, done.stdout) == (0, "evaluate\n[]\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs the processor time of a process")
+def test_the_version_takes_a_fraction_of_the_time_of_a_command() -> None:
+    version = min(_seconds("--version") for _ in range(3))
+    assert version < 0.5 * min(_seconds("evaluate", "--help") for _ in range(2))
+
+
+def _seconds(*words: str) -> float:
+    """The processor time of a command."""
+    process = subprocess.Popen([sys.executable, "-m", "counterrank", *words], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_utime + used.ru_stime
+
+
+def test_all_public_names_are_there() -> None:
+    code = "import counterrank as cr; assert dir(cr) == sorted(cr.__all__); [getattr(cr, name) for name in cr.__all__]"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    code = "from counterrank import *; print(evaluate.__module__, policy.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "counterrank.judging.evaluate counterrank.policy\n"
+    code = "import counterrank; counterrank.nosuch"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "module 'counterrank' has no attribute 'nosuch'" in done.stderr

@@ -19,10 +19,18 @@ ROOMS = sorted(
 )
 # words that are also the name of something else: columns, forms of a log, click models and what is learnt with them
 OTHERS = {
-    "item": ("engine/", "log/", "policy/", "evaluate/clicks.py", "learn/lower.py"),
-    "list": ("log/", "policy/", "learn/lower.py"),
-    "pbm": ("click/__init__.py", "learn/worth.py", "simulate/world.py"),
-    "pi": ("learn/programs.py",),
+    "item": (
+        "engine/",
+        "log/",
+        "policy/",
+        "checking/check.py",
+        "checks/logs.py",
+        "fitting/clicks.py",
+        "optimizing/pessimistic/lower.py",
+    ),
+    "list": ("log/", "policy/", "optimizing/pessimistic/lower.py"),
+    "pbm": ("click/__init__.py", "optimizing/pessimistic/worth.py", "simulate/world.py"),
+    "pi": ("optimizing/programs/programs.py",),
 }
 
 

@@ -6,18 +6,59 @@
 1.0
 """
 
-from counterrank.stopping import watch_command  # isort: skip
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-watch_command()  # before the imports, which take a second
-
-# ruff: noqa: E402
-from counterrank import policy
-from counterrank.errors import InputError
-from counterrank.evaluate import Comparison, Evaluation, backtest, check, clicks, compare, evaluate
-from counterrank.learn import Optimization, optimize
-from counterrank.log import Log, Reading, read_log
-from counterrank.policy import read_policy
+from counterrank.stopping import watch_command
 from counterrank.version import __version__
+
+watch_command()  # before what takes a second to import
+
+if TYPE_CHECKING:
+    from counterrank import policy
+    from counterrank.backtesting.backtest import backtest
+    from counterrank.checking.check import check
+    from counterrank.comparing.compare import compare
+    from counterrank.comparing.comparison import Comparison
+    from counterrank.errors import InputError
+    from counterrank.fitting.clicks import clicks
+    from counterrank.judging.evaluate import evaluate
+    from counterrank.judging.evaluation import Evaluation
+    from counterrank.log import Log, Reading, read_log
+    from counterrank.optimizing.optimize import optimize
+    from counterrank.optimizing.result import Optimization
+    from counterrank.policy import read_policy
+
+_MODULES = {  # where each name is from; it is imported when it is first asked for, so that the command starts at once
+    "Comparison": "comparing.comparison",
+    "Evaluation": "judging.evaluation",
+    "InputError": "errors",
+    "Log": "log",
+    "Optimization": "optimizing.result",
+    "Reading": "log",
+    "backtest": "backtesting.backtest",
+    "check": "checking.check",
+    "clicks": "fitting.clicks",
+    "compare": "comparing.compare",
+    "evaluate": "judging.evaluate",
+    "optimize": "optimizing.optimize",
+    "read_log": "log",
+    "read_policy": "policy",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "policy":
+        return import_module("counterrank.policy")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'counterrank' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"counterrank.{_MODULES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 __all__ = [
     "Comparison",

@@ -2,9 +2,13 @@
 
 Numba's own cache raises at import where no folder can be written, ends in a traceback where a file of it is damaged,
 and can mix up two processes that compile at once. Ours holds one file for each function and types of arguments:
-written whole, checked before it is read, made anew where it is not as it must be. The files are pickles, so a folder is
-used only if it is ours and nobody else can write there. Folders, in order: NUMBA_CACHE_DIR, beside the source, the
-user's cache, the system's temporary folder; else nothing is kept.
+written whole, checked before it is read, made anew where it is not as it must be. Folders, in order: NUMBA_CACHE_DIR,
+beside the source, the user's cache, the system's temporary folder; else nothing is kept.
+
+This is the one place where a pickle is opened. The files hold machine code, which runs as the user, and Numba gives it
+in no other form. So the folder is what is trusted: it is used only if it is the user's own, no link, and nobody else
+can write there or move it (`_trusted`; on Windows only whether we can write there is looked at). The checksum finds
+damage. It is no signature: whoever can write to the user's folders can change the program itself.
 """
 
 from __future__ import annotations
@@ -34,7 +38,9 @@ _DIGEST = 32  # bytes of a checksum
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
-    """As `numba.njit(cache=True, …)`."""
+    """As `numba.njit(cache=True, …)`; to ask for Numba's own cache beside ours is an error."""
+    if "cache" in options:
+        raise TypeError("njit keeps what it compiles by itself: leave cache out")
 
     def compiled(function: Any) -> Any:
         made = numba.njit(**options)(function)

@@ -1,4 +1,4 @@
-"""The one exception that users meet: bad input, said in one line."""
+"""The exceptions that users meet: each in one line, with parameters in backticks. `InputError` catches them all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """What came, what was expected and what to do, in one line. The command line exits with 2."""
+    """What came is wrong: what came, what was expected and what to do, in one line. The command line exits with 2."""
+
+
+class Unanswerable(InputError):
+    """What was asked cannot be done with this data: nothing is wrong with either, but they do not go together."""
+
+
+class NoneFound(Unanswerable):
+    """The log has none of the queries that were to be counted."""
+
+
+class NotInstalled(InputError):
+    """A package or program that only this needs is not there, or too old."""
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> InputError:

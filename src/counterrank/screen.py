@@ -45,15 +45,6 @@ def one_line(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
 
 
-def plain_zero(text: str) -> str:
-    """A formatted number; one that was rounded to 0 has no sign.
-
-    >>> plain_zero("-0.00"), plain_zero("+0.0%"), plain_zero("-0.01")
-    ('0.00', '0.0%', '-0.01')
-    """
-    return text if any(digit in text for digit in "123456789") else text.lstrip("+-−")
-
-
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON that every reader takes: nothing but finite numbers, no negative zero, no character that a screen obeys.
 

@@ -86,14 +86,17 @@ def _remove_folder(path: str, maker: int) -> None:
 
 @atexit.register
 def clear() -> None:
-    """Remove all that is temporary and was made by this process (not by the one it was forked from)."""
+    """Remove all that is temporary and was made by this process (not by the one it was forked from).
+
+    Names stay known: one that is just being made is there when this is called again.
+    """
     for path, maker in list(_files.items()):
         if maker == os.getpid():
-            remove(path)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
     for path, maker in list(_folders.items()):
         if maker == os.getpid():
             for _ in range(5):  # threads may still be writing there
                 shutil.rmtree(path, ignore_errors=True)
                 if not Path(path).exists():
                     break
-            _folders.pop(path, None)

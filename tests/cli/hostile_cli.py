@@ -17,7 +17,7 @@ from typing import Any
 
 import typer
 
-from counterrank.cli import COMMANDS, app
+from counterrank.cli import COMMANDS, app, function
 
 _COMMAND = typer.main.get_command(app)
 _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
@@ -46,11 +46,11 @@ class Parameter:
     argument: bool
 
 
-def parameters(command: str, function: Callable[..., None]) -> list[Parameter]:
+def parameters(command: str, called: Callable[..., None]) -> list[Parameter]:
     """The options and arguments of a command."""
-    hints = typing.get_type_hints(function, include_extras=True)
+    hints = typing.get_type_hints(called, include_extras=True)
     found = []
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in inspect.signature(called).parameters.items():
         hint = hints[name]
         info = parameter.default
         if typing.get_origin(hint) is typing.Annotated:
@@ -68,7 +68,7 @@ def parameters(command: str, function: Callable[..., None]) -> list[Parameter]:
 
 
 def every_parameter() -> list[Parameter]:
-    return [found for name, function in COMMANDS.items() for found in parameters(name, function)]
+    return [found for name in COMMANDS for found in parameters(name, function(name))]
 
 
 def run(*words: object) -> Outcome:

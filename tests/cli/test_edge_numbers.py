@@ -17,6 +17,7 @@ import counterrank as cr
 from counterrank.cli import app
 from counterrank.click import harvest_examination
 from counterrank.errors import InputError
+from counterrank.words import spread_of
 
 ROWS = [
     {"query": "q", "items": ["a", "b"] if i % 2 else ["b", "a"], "clicks": [i % 2, i % 3 // 2], "reward": float(i)}
@@ -82,6 +83,19 @@ def test_a_confidence_near_one_is_shown_as_it_is(tmp_path: Path) -> None:
     log = lines(tmp_path / "log.jsonl", ROWS)
     assert "99.9999999% interval" in run("evaluate", log, "--target", "logging", "--confidence", 1 - 1e-9).stdout
     assert "95% interval" in run("evaluate", log, "--target", "logging").stdout
+
+
+def test_numbers_that_are_next_to_nothing_are_shown_as_0(tmp_path: Path) -> None:
+    log = lines(tmp_path / "log.jsonl", [{**row, "reward": 5.283e-308} for row in ROWS])
+    shown = run("evaluate", log, "--target", "logging")
+    assert shown.exit_code == 0, shown.stderr
+    assert "e-30" not in shown.stdout
+
+
+def test_a_difference_far_within_its_bounds_has_digits() -> None:
+    """Where 1.4 and 1.8 are shown, what they differ by is not −0, however wide the bounds are."""
+    assert spread_of(-0.4, -61.2, 60.4) == ("−0.40", "−61.20", "60.40")
+    assert spread_of(-4e-9, -61.2, 60.4)[0] == "0.00"
 
 
 def test_features_beyond_reason() -> None:

@@ -15,11 +15,13 @@ IMPORTING = """
 import os, signal, sys, time
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "numba":
-            os.kill(os.getpid(), int(sys.argv[1])); time.sleep(10)
-sys.argv[0] = "counterrank"
+        if name == slow:
+            os.kill(os.getpid(), int(number)); time.sleep(10)
+_, number, slow = sys.argv
+sys.argv = ["counterrank", "check", "--help"]
 sys.meta_path.insert(0, Finder())
 from counterrank.cli import main
+main()
 """
 GATE = "compare {log} --target logging --require-improvement 5"  # the answer is no
 
@@ -64,9 +66,11 @@ def test_closed_and_full(line: str, code: int, log: Path) -> None:
     assert stderr.count("\n") <= 1
 
 
+@pytest.mark.parametrize("slow", ["typer", "numba"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_while_importing(number: int) -> None:
-    done = subprocess.run([sys.executable, "-c", IMPORTING, str(number)], capture_output=True, text=True, check=False)
+def test_signals_while_importing(number: int, slow: str) -> None:
+    command = [sys.executable, "-c", IMPORTING, str(int(number)), slow]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + number
     assert done.stderr == "counterrank: stopped\n"
 
@@ -74,7 +78,8 @@ def test_signals_while_importing(number: int) -> None:
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     program = IMPORTING.replace("import os", "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); import os")
     program = program.replace("sleep(10)", "sleep(0.1)")
-    done = subprocess.run([sys.executable, "-c", program, str(signal.SIGHUP)], capture_output=True, check=False)
+    command = [sys.executable, "-c", program, str(int(signal.SIGHUP)), "numba"]
+    done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0
 
 

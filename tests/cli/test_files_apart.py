@@ -15,7 +15,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from counterrank.cli import COMMANDS, app
+from counterrank.cli import COMMANDS, app, function
 from counterrank.cli.files import Reads, Writes, marks
 
 ROWS = [{"query": "q", "items": ["a", "b"], "clicks": [1, 0]}, {"query": "q", "items": ["b", "a"], "clicks": [0, 1]}]
@@ -173,9 +173,9 @@ def test_a_file_where_a_folder_is_wanted(command: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_parameter_that_names_a_file_says_so(command: str) -> None:
-    marked = marks(COMMANDS[command])
-    hints = typing.get_type_hints(COMMANDS[command], include_extras=True)
-    for name in inspect.signature(COMMANDS[command]).parameters:
+    marked = marks(function(command))
+    hints = typing.get_type_hints(function(command), include_extras=True)
+    for name in inspect.signature(function(command)).parameters:
         if "Path" in str(hints[name]) or name in ("log", "test", "target", "baseline"):
             assert name in marked, f"mark {name} of {command} with Reads or Writes (cli/files.py)"
     for name in {"logging", "candidates", "features", "selection", "general"} & set(hints):

@@ -19,7 +19,7 @@ from hostile_values import (
     write_all,
 )
 
-from counterrank.cli import COMMANDS
+from counterrank.cli import COMMANDS, function
 from counterrank.cli.files import Reads, marks
 
 SLOW = {"reproduce", "demo"}  # a good call of these takes long: only what is refused is tried
@@ -108,7 +108,7 @@ def file_calls(command: str, folder: Path) -> list[list[str]]:
     """Every odd policy, table of candidates or features, for whatever else the command reads."""
     calls = []
     paths = write_all(folder, odd_policies())
-    for name, mark in marks(COMMANDS[command]).items():
+    for name, mark in marks(function(command)).items():
         option = "--" + name.replace("_", "-")
         if not isinstance(mark, Reads) or name in ("log", "data"):
             continue

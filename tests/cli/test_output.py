@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import counterrank
 from counterrank.cli import COMMANDS, app
+from counterrank.cli import command as command_of
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +103,8 @@ def test_help_has_examples() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_says_what_it_is(name: str) -> None:
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
-    assert command.help
+    command = command_of(name)
+    assert command.help.startswith(COMMANDS[name] + "\n")
     silent = [parameter.name for parameter in command.params if not getattr(parameter, "help", None)]
     assert silent == []
 

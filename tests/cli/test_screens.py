@@ -19,6 +19,7 @@ from counterrank.cli.common import Screen
 from counterrank.screen import json_text, visible
 
 ODD = ["urn:key:7", "[red]x", "[/x]y", "\x1b[2J\x1b]0;owned\x07", "\x9b31mz", "a\u202eb", "z\u200b\u2028\x7f"]
+ODD += [r"\[red]x", r"\[/x]y"]  # a backslash in front must not undo what protects a bracket
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e]")
 
 
@@ -71,7 +72,8 @@ def test_pages_and_notebooks(tmp_path: Path) -> None:
     assert not OBEYED.search(found._repr_html_())
     assert visible(ODD[3]) in found._repr_html_()
     assert not OBEYED.search(repr(cr.check(log)))
-    page = cr.evaluate(log, {name: [name, "c", "b"] for name in ODD}).report(tmp_path / "page.html").read_text()
+    judged = cr.evaluate(log, {name: [name, "c", "b"] for name in ODD})
+    page = judged.report(tmp_path / "page.html", log=log).read_text()
     words = re.sub(r"<(script|style)>.*?</\\1>", "", page, flags=re.DOTALL)
     assert not OBEYED.search(words)
     assert visible(ODD[3]) in words

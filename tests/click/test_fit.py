@@ -20,7 +20,7 @@ from counterrank.click import (
     harvest_examination,
 )
 from counterrank.errors import InputError
-from counterrank.evaluate import count_clicks
+from counterrank.setting.click_counts import count_clicks
 
 
 def crowd(fit: str) -> ClickModel:

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
-import typer
 from pages import OPTION, PAGES, ROOT, anchors, name_of, section, without_blocks
 
-from counterrank.cli import COMMANDS, app
+from counterrank.cli import COMMANDS
+from counterrank.cli import command as command_of
 from counterrank.click import FITS
 from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
 from counterrank.lab import REPRODUCTIONS
-from counterrank.learn import CLICK_WORTHS, OPTIMIZERS
 from counterrank.log.foreign import FORMATS
-from counterrank.log.problems import Problem
+from counterrank.log.problems import RowProblem
+from counterrank.optimizing.optimize import OPTIMIZERS
+from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS
 from counterrank.policy import POLICIES
 from counterrank.posterior import BOUNDS, PRIORS
 from counterrank.regress import REGRESSIONS
 from counterrank.simulate.world import USERS
 
-GROUP = typer.main.get_command(app)
-ELSEWHERE = {"--version", "--help"}
+INSTALL = re.compile(r"pip install '?([^\s']*\[[^\s']*)")
+ELSEWHERE = {"--version", "--help", "--install-completion", "--show-completion"}
 
 
 def options(command: str) -> tuple[set[str], set[str]]:
     """The options of a command, and the negative forms that Typer adds."""
-    params = [p for p in GROUP.commands[command].params if p.param_type_name == "option"]
+    params = [p for p in command_of(command).params if p.param_type_name == "option"]
     names = {name for p in params for name in p.opts} - {"--help"}
     return names, {name for p in params for name in p.secondary_opts}
 
@@ -98,11 +100,11 @@ def test_every_registry_name_is_mentioned(page: str, names: dict[str, object]) -
 
 def test_every_column_that_a_row_can_be_bad_in_is_described() -> None:
     text = section(ROOT / "docs" / "data.md", "Bad rows")
-    words = {problem: f"`{problem.name.lower()}`" for problem in Problem if problem}
+    words = {problem: f"`{problem.name.lower()}`" for problem in RowProblem if problem}
     words |= {
-        Problem.ITEM: "an item is missing", Problem.REPEATED: "repeats an item", Problem.LENGTH: "as long as",
-        Problem.CLICK: "anything but 0 and 1", Problem.POSITIONS: "positions of an impression",
-        Problem.DIFFERS: "its rows differ", Problem.LARGE: "beyond 10⁵⁰", Problem.RAGGED: "as many values as",
+        RowProblem.ITEM: "an item is missing", RowProblem.REPEATED: "repeats an item", RowProblem.LENGTH: "as long as",
+        RowProblem.CLICK: "anything but 0 and 1", RowProblem.POSITIONS: "positions of an impression",
+        RowProblem.DIFFERS: "its rows differ", RowProblem.LARGE: "beyond 10⁵⁰", RowProblem.RAGGED: "as many values as",
     }  # fmt: skip
     assert [problem for problem, word in words.items() if word not in text] == []
 
@@ -118,3 +120,17 @@ def test_internal_links_resolve(page: Path) -> None:
         if not aim.exists() or (anchor and anchor not in anchors(aim)):
             broken.append(target)
     assert not broken
+
+
+def test_extras_are_installed_in_one_way() -> None:
+    """Pages and messages name the same command, and extras that there are."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    sources = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    found = {name for path in sources for name in INSTALL.findall(path.read_text(encoding="utf-8"))}
+    assert found <= {f".[{name}]" for name in extras}
+
+
+def test_the_readme_does_not_call_missing_what_is_there() -> None:
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    coming = " ".join(re.findall(r"[^.]*not there yet", text))
+    assert not [name for name in [*COMMANDS, "click model"] if re.search(rf"\b{name}", coming)]

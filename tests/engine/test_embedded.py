@@ -9,9 +9,10 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Embedded, Plan
-from counterrank.estimate import ESTIMATORS, Need
+from counterrank.estimate import ESTIMATORS
 from counterrank.log import parts, read_log
 from counterrank.policy import PlackettLuce, Uniform
+from counterrank.setting.need import Need
 from counterrank.simulate.log import simulate
 from counterrank.simulate.world import make_world
 
@@ -64,9 +65,9 @@ def test_rows_that_do_not_fit_leave_pi_out_of_clicks_unless_it_is_named(world, l
 
 
 def test_rankings_that_spilled_were_more_than_fit(world, log):
-    counted = Embedded(group_room=64).count(read_log(log), Plan("clicks", np.ones, rankings="all"))
+    counted = Embedded(group_room=64).count(read_log(log), Plan(metric="clicks", weights=np.ones, rankings="all"))
     assert counted.tallier.spill is not None
-    whole = Embedded().count(read_log(log), Plan("clicks", np.ones, rankings="all")).counts.rankings
+    whole = Embedded().count(read_log(log), Plan(metric="clicks", weights=np.ones, rankings="all")).counts.rankings
     chunks = list(counted.counts.rankings.chunks())
     assert len(chunks) > 1
     assert sum(len(chunk) for chunk in chunks) == len(whole)
@@ -88,7 +89,7 @@ def test_lists_that_grow_longer_while_reading(monkeypatch):
 
 @pytest.mark.parametrize("split", [1, 1234, 2999])
 def test_statistics_of_parts_add_up_to_those_of_the_whole(log, split):
-    plan = Plan("clicks", np.ones, rankings="all", ranking_clicks=True)
+    plan = Plan(metric="clicks", weights=np.ones, rankings="all", ranking_clicks=True)
 
     def count(table):
         return Embedded().count(read_log(table), plan).counts

@@ -12,13 +12,14 @@ from counterrank.engine import open_engine
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the worlds and the oracle are shared by all tests
 
-ENGINES = ["duckdb", "ibis", pytest.param("local[2]", marks=pytest.mark.spark)]
+TRIED = {"duckdb": "duckdb", "ibis": "ibis", "spark": "local[2]"}  # every way to open an engine, by a name
+ENGINES = [pytest.param(name, marks=[pytest.mark.spark] * (kind == "spark"), id=kind) for kind, name in TRIED.items()]
 
 
 @pytest.fixture(scope="session")
 def spark():
     if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed: pip install 'counterrank[spark]'")
+        pytest.skip("pyspark is not installed: pip install '.[spark]'")
     from counterrank.engine.spark import JAVA, java_version
 
     if (java_version() or 0) < JAVA:

@@ -12,7 +12,7 @@ from plain_counts import as_plain, plain
 import counterrank as cr
 import worlds
 from counterrank.engine import Plan, WantedRankings
-from counterrank.evaluate.options import position_weights
+from counterrank.setting.options import position_weights
 
 
 def a_plan(world: worlds.World, rng: random.Random, **more) -> Plan:

@@ -13,7 +13,7 @@ import pytest
 import counterrank as cr
 import worlds
 from counterrank.engine import Plan
-from counterrank.evaluate.options import position_weights
+from counterrank.setting.options import position_weights
 from counterrank.statistics.counts import Counts
 
 KINDS = {
@@ -88,7 +88,7 @@ def test_what_is_no_day_is_a_bad_row_unless_the_column_is_left_unread(engine, tm
         (["2024-01-02", "soon", "2024-01-02", ""], {19724: [2, 2, 2]}),
     ):
         table = pa.table(log | {"day": days})
-        with pytest.raises(cr.InputError, match="--ignore day"):
+        with pytest.raises(cr.InputError, match="`ignore=day`"):
             engine.count(cr.read_log(table), plan)
         found_in = engine.count(cr.read_log(table, bad_rows=tmp_path / "bad.jsonl"), plan)
         same(found(found_in.counts), wanted)
@@ -119,5 +119,5 @@ def test_numbers_that_are_no_days_are_not_added_up(engine, few):
         pytest.skip("an engine that is slow to start a job")
     n = 10_001
     log = pa.table({"query": ["q"] * n, "items": [["a"]] * n, "clicks": [[0]] * n, "day": list(range(n))})
-    counts = engine.count(cr.read_log(log), Plan("clicks", position_weights("clicks"), days=True)).counts
+    counts = engine.count(cr.read_log(log), Plan(metric="clicks", weights=position_weights("clicks"), days=True)).counts
     assert counts.days is None

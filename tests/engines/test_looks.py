@@ -12,7 +12,7 @@ import pytest
 import counterrank as cr
 import worlds
 from counterrank.engine import Embedded, Plan
-from counterrank.evaluate.options import position_weights
+from counterrank.setting.options import position_weights
 from counterrank.statistics.counts import Counts
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import counterrank as cr
 import worlds
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.problems import MESSAGES, RowProblem
 from test_evaluate_oracle import names_for, package_options, package_target
 
 FIELDS = ("value", "stderr", "effective_sample_size", "clipped", "unsupported")
@@ -34,8 +34,8 @@ def assert_same(got: dict, wanted: dict) -> None:
 @pytest.mark.parametrize("number", range(len(SHAPES) * 3))
 def test_engines_agree_on_every_form_of_file(engine, few, number, tmp_path):
     form, kind = SHAPES[number % len(SHAPES)]
-    if few and number >= len(SHAPES):
-        pytest.skip("each form of file once does for an engine that is slow to start a job")
+    if few and (number >= len(SHAPES) or number % 3):
+        pytest.skip("some forms of files do for an engine that is slow to start a job: text comes to it as Parquet")
     world = worlds.make_world(7000 + number, "hostile" if number % 2 == 0 else None)
     shuffle = random.Random(number)
     if kind == "arrow":
@@ -63,15 +63,15 @@ def test_an_ibis_table_is_counted_by_its_own_database():
 
 GOOD = {"query": "q", "items": ["a", "b"], "clicks": [0, 1], "impressions": 1, "propensity": 0.5}
 BROKEN = {
-    Problem.QUERY: {"query": None},
-    Problem.ITEMS: {"items": []},
-    Problem.ITEM: {"items": ["a", None]},
-    Problem.REPEATED: {"items": ["a", "a"]},
-    Problem.CLICKS: {"clicks": None},
-    Problem.LENGTH: {"clicks": [0]},
-    Problem.CLICK: {"clicks": [0, float("nan")]},
-    Problem.PROPENSITY: {"propensity": 0.0},
-    Problem.IMPRESSIONS: {"impressions": 1.5},
+    RowProblem.QUERY: {"query": None},
+    RowProblem.ITEMS: {"items": []},
+    RowProblem.ITEM: {"items": ["a", None]},
+    RowProblem.REPEATED: {"items": ["a", "a"]},
+    RowProblem.CLICKS: {"clicks": None},
+    RowProblem.LENGTH: {"clicks": [0]},
+    RowProblem.CLICK: {"clicks": [0, float("nan")]},
+    RowProblem.PROPENSITY: {"propensity": 0.0},
+    RowProblem.IMPRESSIONS: {"impressions": 1.5},
 }
 TYPES = {"clicks": pa.list_(pa.float64()), "items": pa.list_(pa.string()), "impressions": pa.float64()}
 
@@ -83,7 +83,7 @@ def a_log(rows: list[dict], **options) -> cr.Log:
 
 @pytest.mark.parametrize("problem", BROKEN, ids=lambda problem: problem.name)
 def test_a_bad_row_stops_with_its_problem(engine, few, problem):
-    if few and problem not in (Problem.ITEM, Problem.CLICK):
+    if few and problem not in (RowProblem.ITEM, RowProblem.CLICK):
         pytest.skip("two problems do for an engine that is slow to start a job")
     log = a_log([GOOD, {**GOOD, **BROKEN[problem]}, GOOD])
     with pytest.raises(cr.InputError) as error:
@@ -98,7 +98,7 @@ def test_bad_rows_are_set_aside_counted_and_the_rest_is_judged(engine, tmp_path)
     result = cr.evaluate(log, {"q": ["a", "b"]}, engine=engine)
     written = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text(encoding="utf-8").splitlines()]
     assert result.reading.rejected == len(written) == len(rows) - 2
-    expected = [*(MESSAGES[problem] for problem in BROKEN), MESSAGES[Problem.ITEMS]]
+    expected = [*(MESSAGES[problem] for problem in BROKEN), MESSAGES[RowProblem.ITEMS]]
     assert sorted(each["problem"] for each in written) == sorted(expected)
     assert result.to_dict()["impressions"] == 2
 
@@ -106,14 +106,14 @@ def test_bad_rows_are_set_aside_counted_and_the_rest_is_judged(engine, tmp_path)
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"position": 3}, Problem.POSITIONS),
-        ({"position": 1}, Problem.POSITIONS),
-        ({"query": "other"}, Problem.DIFFERS),
-        ({"impression": None}, Problem.IMPRESSION),
+        ({"position": 3}, RowProblem.POSITIONS),
+        ({"position": 1}, RowProblem.POSITIONS),
+        ({"query": "other"}, RowProblem.DIFFERS),
+        ({"impression": None}, RowProblem.IMPRESSION),
     ],
 )
 def test_a_broken_impression_in_long_form_stops(engine, few, change, problem):
-    if few and problem is not Problem.DIFFERS:
+    if few and problem is not RowProblem.DIFFERS:
         pytest.skip("one problem does for an engine that is slow to start a job")
     rows = [{"impression": i, "query": "q", "position": k, "item": f"i{k}", "click": 0} for i in (1, 2) for k in (1, 2)]
     rows[3] |= change
@@ -122,7 +122,7 @@ def test_a_broken_impression_in_long_form_stops(engine, few, change, problem):
         cr.evaluate(log, {"q": ["i1", "i2"]}, engine=engine)
     told = str(error.value)
     # an impression that lost a row to a missing name has gaps too: either may be told first
-    assert MESSAGES[problem] in told or (problem is Problem.IMPRESSION and MESSAGES[Problem.POSITIONS] in told)
+    assert MESSAGES[problem] in told or (problem is RowProblem.IMPRESSION and MESSAGES[RowProblem.POSITIONS] in told)
 
 
 def test_queries_that_meet_nothing_are_said_so(engine):

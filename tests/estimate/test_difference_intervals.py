@@ -97,7 +97,7 @@ def test_the_width_of_a_difference_by_hand() -> None:
         worlds.to_arrow(priced), one, estimator="list", logging="uniform", interval="hoeffding", reward_range="1,3"
     )
     assert found.upper - found.difference == pytest.approx(18 * math.sqrt(slack / (2 * n)))
-    with pytest.raises(cr.InputError, match="--reward-range is 0,1, but the log has rewards from 1 to 3"):
+    with pytest.raises(cr.InputError, match="`reward_range` is 0,1, but the log has rewards from 1 to 3"):
         cr.compare(worlds.to_arrow(priced), one, estimator="list", reward_range=(0, 1))
 
 

@@ -246,8 +246,8 @@ def test_clip_and_defaults() -> None:
     log, features, best, _ = world(np.random.default_rng(0), queries=10)
     got = cr.evaluate(log, best, features=features, clip=2.0)
     assert [row.estimator for row in got.rows] == ["list", "wlist", "rctr", "pi", "wpi", "dm", "dr", "dr-list"]
-    assert "--clip does not apply: no impression is weighted" in got["dm"].warnings
-    assert any("--clip does not apply" in text for text in got["dr"].warnings)
+    assert "`clip` does not apply: no impression is weighted" in got["dm"].warnings
+    assert any("`clip` does not apply" in text for text in got["dr"].warnings)
     assert got["dr-list"].clipped == got["list"].clipped > 0
     assert any("biased towards the model's word" in text for text in got["dr-list"].warnings)
     clicks = {"query": log["query"], "items": log["items"], "clicks": [[1, 0]] * len(log["query"])}

@@ -63,9 +63,9 @@ def test_the_formula_written_out(seed: int, kind: str) -> None:
     if stderr is not None and got["dr-list"].stderr is not None:
         assert got["dr-list"].stderr == pytest.approx(stderr, abs=1e-9)
     for name, plain in (("dr", "pi"), ("dr-list", "list")):
-        for field in ("effective_sample_size", "clipped", "unsupported", "page"):
+        for field in ("effective_sample_size", "clipped", "unsupported", "distance"):
             same = getattr(got[name], field), getattr(got[plain], field)
-            if field != "page":
+            if field != "distance":
                 assert same[0] == pytest.approx(same[1], rel=1e-9)
             elif name == "dr":
                 assert same[0].sigma2 == pytest.approx(same[1].sigma2)

@@ -9,10 +9,10 @@ from page_oracle import indicator, reward, shares
 import counterrank as cr
 from counterrank.engine import open_engine
 from counterrank.estimate import Pseudoinverse
-from counterrank.estimate.phi import Phi, page_credits
-from counterrank.evaluate.plan import plan_for
-from counterrank.evaluate.question import Question
+from counterrank.estimate.pseudoinverse.phi import Phi, page_credits
 from counterrank.policy import PlackettLuce, Slots, Table
+from counterrank.setting.plan import plan_for
+from counterrank.setting.question import Question
 from counterrank.statistics.pairs import Pairs
 
 ITEMS = {"q": ["a", "b", "c", "d"], "r": ["a", "x", "y"]}

@@ -44,7 +44,8 @@ def test_a_smaller_matrix_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
     target = a_target(rng, rows, logged=seed % 3 > 0)
     small = cr.evaluate(as_log(rows), as_table(target), estimators="pi,wpi")
     monkeypatch.setattr(
-        "counterrank.estimate._gamma.few_impressions", lambda counts: np.zeros(len(counts.impressions), dtype=bool)
+        "counterrank.estimate.pseudoinverse.gamma.few_impressions",
+        lambda counts: np.zeros(len(counts.impressions), dtype=bool),
     )
     large = cr.evaluate(as_log(rows), as_table(target), estimators="pi,wpi")
     want = page_oracle.answer(rows, target)
@@ -52,7 +53,7 @@ def test_a_smaller_matrix_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
     for name in FIELDS:
         assert getattr(small["pi"], name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
     for name in EXTRA:
-        assert getattr(small["pi"].page, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
+        assert getattr(small["pi"].distance, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
     for name in ("pi", "wpi"):
         if large.value(name) is not None:
             assert small.value(name) == pytest.approx(large.value(name), abs=1e-9, rel=1e-9)
@@ -68,11 +69,11 @@ def test_eigenvalues_decide_where_pivots_do_not(monkeypatch: pytest.MonkeyPatch)
     def in_doubt(first: int, last: int, few: Any, *others: Any) -> None:
         others[-1][few[first:last]] = True
 
-    monkeypatch.setattr("counterrank.estimate._few.solve", in_doubt)
+    monkeypatch.setattr("counterrank.estimate.pseudoinverse.few.solve", in_doubt)
     row = cr.evaluate(as_log(rows), as_table(target), estimators="pi")["pi"]
     want = page_oracle.answer(rows, target)
     assert row.value == pytest.approx(want["pi"], abs=1e-9, rel=1e-9)
-    assert row.page.sigma2 == pytest.approx(want["sigma2"], rel=1e-8)
+    assert row.distance.sigma2 == pytest.approx(want["sigma2"], rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -85,7 +86,8 @@ def test_differences_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     log.pop("reward")
     small = cr.compare(log, target, baseline=baseline, estimator="pi")
     monkeypatch.setattr(
-        "counterrank.estimate._gamma.few_impressions", lambda counts: np.zeros(len(counts.impressions), dtype=bool)
+        "counterrank.estimate.pseudoinverse.gamma.few_impressions",
+        lambda counts: np.zeros(len(counts.impressions), dtype=bool),
     )
     large = cr.compare(log, target, baseline=baseline, estimator="pi")
     assert small.difference == pytest.approx(large.difference, rel=1e-9, abs=1e-9)
@@ -98,5 +100,5 @@ def test_slots_whose_pairs_few_pages_hold_are_as_uniform_as_they_are() -> None:
     log = {"query": ["q"] * 4, "items": pages, "reward": [1.0, 2.0, 3.0, 4.0]}
     target = cr.policy.Slots(["q"] * 6, [1, 1, 2, 2, 3, 3], ["a0", "a1", "b0", "b1", "c0", "c1"])
     row = cr.evaluate(log, target, estimators="pi")["pi"]
-    assert row.page.kappa == pytest.approx(1.0)
+    assert row.distance.kappa == pytest.approx(1.0)
     assert row.value == pytest.approx(2.5)

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 import counterrank as cr
 from counterrank.cli import app
-from counterrank.estimate import _slots, _uniform
+from counterrank.estimate.pseudoinverse import slots as pi_slots
+from counterrank.estimate.pseudoinverse import uniform as pi_uniform
 from counterrank.policy import Mixture, Slots, Uniform
 
 Chances = list[dict[str, float]]  # of each slot's items
@@ -74,7 +75,7 @@ def test_closed_form_of_products(sizes: tuple[int, ...], equal: bool) -> None:
         table = np.asarray(q).reshape(len(items), length)
         wide = np.zeros((len(items), bound.pairs.positions))
         wide[:, :length] = table
-        u, (sigma2, lost, largest, kappa, condition, drawn) = _slots.solve(bound, wide)
+        u, (sigma2, lost, largest, kappa, condition, drawn) = pi_slots.solve(bound, wide)
         by_matrix = pinv @ q
         assert u[:, :length].ravel() == pytest.approx(by_matrix, abs=1e-8, rel=1e-8)
         assert sigma2[0] == pytest.approx(q @ by_matrix, rel=1e-9)
@@ -85,12 +86,14 @@ def test_closed_form_of_products(sizes: tuple[int, ...], equal: bool) -> None:
         values = values[values > 1e-12]
         assert condition[0] >= values[-1] / values[0] * (1 - 1e-9)
     assert kappa[0] == pytest.approx(kappa_of(slots))
-    u, (_, _, largest, _, _, _) = _slots.solve(bound, np.asarray(own).reshape(len(items), length))
+    u, (_, _, largest, _, _, _) = pi_slots.solve(bound, np.asarray(own).reshape(len(items), length))
     for page, mark in zip(pages(slots), all_pages, strict=True):  # proposition 3's weight
         weight = sum(target[k][a] / slots[k][a] for k, a in enumerate(page)) - length + 1
         assert float(u.ravel() @ mark) == pytest.approx(weight, abs=1e-9)
     if equal:  # of targets that show one page: Σ m_j − L + 1
-        assert _slots.solve(bound, all_pages[0].reshape(-1, length))[1][2, 0] == pytest.approx(sum(sizes) - length + 1)
+        assert pi_slots.solve(bound, all_pages[0].reshape(-1, length))[1][2, 0] == pytest.approx(
+            sum(sizes) - length + 1
+        )
 
 
 def kappa_of(slots: Chances) -> float:
@@ -118,7 +121,7 @@ def test_closed_form_of_rankings_on_enumerated_marks(m: int, length: int) -> Non
         marks = np.vstack([marks, page_oracle.indicator([str(a) for a in ranking], [str(a) for a in range(m)], length)])
     pinv = np.linalg.pinv(marks.T @ marks / len(marks), rcond=1e-12, hermitian=True)
     q = np.random.default_rng(m).random((m, length))
-    assert _uniform.solved(q).ravel() == pytest.approx(pinv @ q.ravel(), abs=1e-10)
+    assert pi_uniform.solved(q).ravel() == pytest.approx(pinv @ q.ravel(), abs=1e-10)
 
 
 def world(seed: int, equal: bool = False) -> tuple[list[dict[str, Any]], dict[str, Chances], dict[str, Chances]]:
@@ -171,11 +174,11 @@ def test_evaluate_agrees_with_enumeration(seed: int, kind: str) -> None:
     for name in ("effective_sample_size", "unsupported"):
         assert getattr(pi, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
     for name in ("sigma2", "rho", "rho_bar"):
-        assert getattr(pi.page, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
+        assert getattr(pi.distance, name) == pytest.approx(want[name], abs=1e-9, rel=1e-8), name
     shown_as = page_oracle.shares(rows) if known is None else known
-    assert pi.page.kappa == pytest.approx(min(least_of(shown_as[q], target[q]) for q in target), abs=1e-12)
+    assert pi.distance.kappa == pytest.approx(min(least_of(shown_as[q], target[q]) for q in target), abs=1e-12)
     if kind in ("uniform", "slots"):
-        assert pi.page.kappa == pytest.approx(min(kappa_of(slots) for slots in logging.values()))
+        assert pi.distance.kappa == pytest.approx(min(kappa_of(slots) for slots in logging.values()))
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 1, 2), (2, 2, 2, 2)], ids=str)
@@ -219,8 +222,8 @@ def test_what_slots_cannot_tell_is_said() -> None:
         assert got.unsupported == pytest.approx(by_hand["unsupported"])
         assert got.unsupported > 0
         assert got.value == pytest.approx(by_hand["pi"])
-        assert got.page.kappa == 0
-        assert got.page.deviation is None
+        assert got.distance.kappa == 0
+        assert got.distance.deviation is None
     rare = Slots(["q"] * 3, [1, 1, 2], ["a", "b", "c"], [1 - 1e-10, 1e-10, 1.0])
     got = cr.evaluate(log, {"q": ["b", "c"]}, estimators="pi", logging=rare)["pi"]
     assert any("'q'" in text and "condition" in text for text in got.warnings)
@@ -240,8 +243,8 @@ def test_cuts_and_weighted_clicks() -> None:
     first = {q: of[:1] for q, of in logging.items()}, {q: of[:1] for q, of in target.items()}
     want = page_oracle.answer(cut, listed(first[1]), listed(first[0]))
     assert got.value == pytest.approx(want["pi"], abs=1e-10)
-    assert got.page.sigma2 == pytest.approx(want["sigma2"])
-    assert got.page.kappa == pytest.approx(min(kappa_of(slots) for slots in first[0].values()))
+    assert got.distance.sigma2 == pytest.approx(want["sigma2"])
+    assert got.distance.kappa == pytest.approx(min(kappa_of(slots) for slots in first[0].values()))
 
 
 def test_the_logging_policy_is_worth_the_logs_mean_and_one_slot_is_ips() -> None:
@@ -252,7 +255,7 @@ def test_the_logging_policy_is_worth_the_logs_mean_and_one_slot_is_ips() -> None
     assert cr.evaluate(as_log(rows), policy, logging=policy, estimators="pi").value("pi") == pytest.approx(mean)
     again = cr.evaluate(as_log(rows), Slots.from_dict(logging), logging=policy, estimators="pi")["pi"]
     assert again.value == pytest.approx(mean)
-    assert (again.page.sigma2, again.page.rho) == pytest.approx((1.0, 1.0))
+    assert (again.distance.sigma2, again.distance.rho) == pytest.approx((1.0, 1.0))
     single = [{**row, "items": row["items"][:1]} for row in rows]
     got = cr.evaluate(
         as_log(single), Slots.from_dict(target), logging=policy, estimators="pi,list", candidates=None
@@ -270,9 +273,9 @@ def test_a_wide_page_needs_no_matrix() -> None:
         "reward": rng.random(1000).tolist(),
     }
     got = cr.evaluate(log, Uniform(items), logging="uniform", candidates=items)
-    assert got["pi"].page.sigma2 == pytest.approx(1)
+    assert got["pi"].distance.sigma2 == pytest.approx(1)
     target = {q: [slot[0] for slot in slots] for q, slots in items.items()}
-    page = cr.evaluate(log, target, logging="uniform", candidates=items)["pi"].page
+    page = cr.evaluate(log, target, logging="uniform", candidates=items)["pi"].distance
     assert (page.sigma2, page.rho, page.kappa) == pytest.approx((10 * 499 + 1, 10 * 499 + 1, 1.0))
 
 

@@ -5,10 +5,12 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import open_engine
-from counterrank.estimate import ESTIMATORS, Evidence, Need
-from counterrank.evaluate.evaluate import _estimates
-from counterrank.evaluate.plan import plan_for
-from counterrank.evaluate.question import Question
+from counterrank.estimate import ESTIMATORS
+from counterrank.judging.evaluate import _estimates
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
+from counterrank.setting.plan import plan_for
+from counterrank.setting.question import Question
 
 NAMES = ["list", "wlist", "ip", "wip", "pbm", "item", "rctr", "pi", "wpi"]
 SCORES = {"q": {"a": 1.0, "b": 0.5, "c": 0.0}, "r": {"a": 0.0, "x": 0.3, "y": 0.6}}
@@ -34,7 +36,7 @@ def world(n: int = 4000, seed: int = 0, reward: bool = False) -> dict:
 def estimates(log: dict, engine: str, logging: object = None, **options: object) -> tuple[dict, Evidence]:
     question = Question.ask(cr.read_log(log), cr.policy.PlackettLuce(SCORES, 0.7), logging=logging, **options)
     run = open_engine(engine).count(question.log, plan_for(frozenset(Need), question))
-    evidence = question.evidence(run, frozenset(Need))
+    evidence = question.evidence(run, frozenset(Need)).judging(question.target)
     names = [n for n in NAMES if "clicks" in log or ESTIMATORS[n].gives("reward")]
     return _estimates(names, evidence, run)[0], evidence
 

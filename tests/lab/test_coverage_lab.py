@@ -12,20 +12,20 @@ import typer
 from typer.testing import CliRunner
 
 import counterrank as cr
-from counterrank.cli.reproduce import reproduce as command
+from counterrank.cli import function
 from counterrank.estimate import ESTIMATORS
-from counterrank.evaluate.evaluate import row_of
 from counterrank.interval import INTERVALS
+from counterrank.judging.evaluate import row_of
 from counterrank.lab import coverage, figures
-from counterrank.lab.coverage.cells import Cells
+from counterrank.lab.coverage.cells import WorldCells
 from counterrank.lab.coverage.findings import LEAST, MOST
 from counterrank.lab.coverage.path import follow
-from counterrank.lab.coverage.runs import LOGGINGS, Setting, measure
+from counterrank.lab.coverage.runs import LOGGINGS, WorldSetting, measure
 from counterrank.lab.coverage.tables import heat
 from counterrank.lab.coverage.worlds import worlds
 
 app = typer.Typer()
-app.command()(command)
+app.command()(function("reproduce"))
 WORLDS = {world.name: world for world in worlds()}
 
 
@@ -38,8 +38,8 @@ def slack(logs: int) -> float:
 def test_cells_are_counted_as_rows_would_be(name: str, logging: str) -> None:
     """Also of a log so short that some queries of `many` have no impression."""
     world = WORLDS[name]
-    cells = Cells.drawn(world, 150, np.random.default_rng(0))
-    setting = Setting(world, logging, ESTIMATORS)
+    cells = WorldCells.drawn(world, 150, np.random.default_rng(0))
+    setting = WorldSetting(world, logging, ESTIMATORS)
     evidence, found = setting.estimates(cells)
     given = world.policy(world.logging) if logging == "known" else "log"
     every = np.zeros(world.chances.shape, dtype=np.int64)
@@ -63,7 +63,9 @@ def test_worlds_are_what_they_say() -> None:
         assert world.chances.sum() == pytest.approx(1)
         assert world.outcome.sum(axis=2) == pytest.approx(np.ones(world.logging.shape))
     holds = {
-        name: {e for e in ESTIMATORS if e in (s := Setting(world, "known", ESTIMATORS)).names and s.aims_at_truth(e)}
+        name: {
+            e for e in ESTIMATORS if e in (s := WorldSetting(world, "known", ESTIMATORS)).names and s.aims_at_truth(e)
+        }
         for name, world in WORLDS.items()
     }
     every = set(ESTIMATORS)
@@ -92,7 +94,7 @@ def test_the_command_needs_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not figures.drawable(), reason="pictures need the lab extra")
 def test_the_heat_map_is_drawn(tmp_path: Path) -> None:
-    cells = measure(Setting(WORLDS["page"], "known", ("list", "pi")), 100, 2, ("normal", "hoeffding"))
+    cells = measure(WorldSetting(WORLDS["page"], "known", ("list", "pi")), 100, 2, ("normal", "hoeffding"))
     paths = figures.heat_map(heat(cells), "coverage", tmp_path, "coverage")
     assert [Path(path).stat().st_size > 1000 for path in paths] == [True, True]
     assert "hoeffding" in Path(paths[1]).read_text(encoding="utf-8")
@@ -108,7 +110,7 @@ def test_the_others_still_ask_for_data(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("logging", LOGGINGS)
 @pytest.mark.parametrize("name", ["near", "item", "position", "cascade", "page"])
 def test_normal_t_and_bootstrap_cover_94_to_97_percent(name: str, logging: str) -> None:
-    logs, setting = 700, Setting(WORLDS[name], logging, ESTIMATORS)
+    logs, setting = 700, WorldSetting(WORLDS[name], logging, ESTIMATORS)
     for cell in measure(setting, 3000, logs, ("normal", "t", "bootstrap")):
         if cell.holds:
             for kind, share in cell.coverage.items():
@@ -121,7 +123,7 @@ def test_normal_t_and_bootstrap_cover_94_to_97_percent(name: str, logging: str) 
 
 @pytest.mark.slow
 def test_bounds_hold_with_heavy_tails_where_normal_fails() -> None:
-    logs, setting = 700, Setting(WORLDS["far"], "known", ("list", "ip", "pbm", "pi"))
+    logs, setting = 700, WorldSetting(WORLDS["far"], "known", ("list", "ip", "pbm", "pi"))
     cells = {
         m.estimator: m for m in measure(setting, 300, logs, ("normal", "empirical-bernstein", "hoeffding", "theorem3"))
     }
@@ -136,6 +138,6 @@ def test_bounds_hold_with_heavy_tails_where_normal_fails() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("logging", LOGGINGS)
 def test_the_sequence_holds_on_all_days_at_once(logging: str) -> None:
-    for path in follow(Setting(WORLDS["near"], logging, ("list", "ip", "pbm", "pi")), days=30, logs=300):
+    for path in follow(WorldSetting(WORLDS["near"], logging, ("list", "ip", "pbm", "pi")), days=30, logs=300):
         assert path.throughout["sequence"] >= LEAST - slack(300), path
         assert path.throughout["normal"] < 0.9

@@ -13,14 +13,14 @@ import typer
 from typer.testing import CliRunner
 
 import counterrank as cr
-from counterrank.cli.reproduce import reproduce as command
-from counterrank.evaluate.backtest import backtest
+from counterrank.backtesting.backtest import backtest
+from counterrank.cli import function
 from counterrank.lab import figures, li2018, load
 from counterrank.lab.result import Reproduction
 from counterrank.simulate import make_world, simulate
 
 app = typer.Typer()
-app.command()(command)
+app.command()(function("reproduce"))
 DAY = 86_400_000
 DATA = os.environ.get("COUNTERRANK_DATA")
 real = pytest.mark.skipif(not DATA, reason="COUNTERRANK_DATA does not name the folder of real data")
@@ -66,7 +66,7 @@ def small(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
     monkeypatch.setattr(li2018, "FREQUENT", 2)
 
 
-@pytest.mark.skipif(not figures.drawable(), reason="needs counterrank[lab]")
+@pytest.mark.skipif(not figures.drawable(), reason="needs the extra lab")
 def test_tiny_data_gives_every_figure(data: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["li2018", "--data", str(data), "--out", str(tmp_path), "--quick", "--json"])
     assert result.exit_code == 0, result.output
@@ -78,6 +78,7 @@ def test_tiny_data_gives_every_figure(data: Path, tmp_path: Path) -> None:
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (tmp_path / f"{name}.svg").read_text().startswith("<svg")
     assert json.loads((tmp_path / "numbers.json").read_text()) == content
+    assert (content["rows"], content["rejected"]) == (800, 0)
 
 
 def test_without_altair_the_numbers_come_and_a_note(
@@ -86,8 +87,9 @@ def test_without_altair_the_numbers_come_and_a_note(
     monkeypatch.setattr(figures, "drawable", lambda: False)
     result = CliRunner().invoke(app, ["li2018", "--data", str(data), "--out", str(tmp_path), "--quick"])
     assert result.exit_code == 0, result.output
-    assert "pip install 'counterrank" in result.stdout
+    assert "pip install '.[lab]'" in result.stdout
     assert "-17.90%" in result.stdout
+    assert "800 rows read, none set aside" in result.stdout
     assert not list(tmp_path.glob("*.png"))
 
 

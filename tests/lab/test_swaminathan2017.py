@@ -15,20 +15,21 @@ import typer
 from typer.testing import CliRunner
 
 import counterrank as cr
-from counterrank.cli.reproduce import reproduce as command
+from counterrank.cli import function
 from counterrank.lab import figures, load, swaminathan2017
 from counterrank.lab.swaminathan2017.direct import direct
 from counterrank.lab.swaminathan2017.documents import BODY, TITLE, Documents, read_documents
 from counterrank.lab.swaminathan2017.learning import LEARNERS, LearningPlan, examples_of, learn
-from counterrank.lab.swaminathan2017.panel import Plan, make_panel, per_root
+from counterrank.lab.swaminathan2017.panel import PanelPlan, make_panel, per_root
 from counterrank.lab.swaminathan2017.runs import draw_log, rmse, simulated
 from counterrank.lab.swaminathan2017.weights import _second_moment, _sets_of, deviation, weights
-from counterrank.lab.swaminathan2017.world import World, make_world
+from counterrank.lab.swaminathan2017.world import SlateWorld, make_world
 from counterrank.policy import Table
 from counterrank.regress import REGRESSIONS
+from rounding import allowed
 
 app = typer.Typer()
-app.command()(command)
+app.command()(function("reproduce"))
 DATA = os.environ.get("COUNTERRANK_DATA")
 real = pytest.mark.skipif(not DATA, reason="COUNTERRANK_DATA does not name the folder of real data")
 
@@ -62,7 +63,7 @@ def mq2008() -> tuple[Documents, np.ndarray, np.ndarray]:
     return documents, documents.scored(TITLE), documents.scored(BODY)
 
 
-def _world(documents: Documents, slots: int, alpha: float) -> World:
+def _world(documents: Documents, slots: int, alpha: float) -> SlateWorld:
     return make_world(documents, documents.scored(TITLE), documents.scored(BODY), slots=slots, alpha=alpha)
 
 
@@ -119,7 +120,8 @@ def test_fast_path_gives_what_evaluate_gives(made_up: Documents, alpha: float) -
         for mine, theirs in (("pi", "pi"), ("ips", "list"), ("wips", "wlist")):
             expected = result.value(theirs)
             assert (expected is None) == (mine == "wips" and missing[at] == 1)
-            assert estimates[mine][0, at] == pytest.approx(expected or 0.0, abs=1e-9)
+            near = allowed(found.condition.max() if mine == "pi" else 1.0)  # only pi solves equations
+            assert estimates[mine][0, at] == pytest.approx(expected or 0.0, abs=near)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 4.0])
@@ -211,15 +213,15 @@ def test_learnt_policies_beat_random_ones_on_parts_not_seen(made_up: Documents) 
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [200, 2000]
     plan = {
-        "5-0": Plan(sizes, 20, 2), "10-0": Plan(sizes, 10), "5-10": Plan(sizes, 10, 2),
-        "5-10-large": Plan(sizes, 10, 2),
+        "5-0": PanelPlan(sizes, 20, 2), "10-0": PanelPlan(sizes, 10), "5-10": PanelPlan(sizes, 10, 2),
+        "5-10-large": PanelPlan(sizes, 10, 2),
     }  # fmt: skip
     monkeypatch.setattr(swaminathan2017, "plans", lambda quick: plan)
     learning = LearningPlan(2, {"ridge": [200, 1000]}, ("ridge",))
     monkeypatch.setattr(swaminathan2017, "learning_plan", lambda quick: learning)
 
 
-@pytest.mark.skipif(not figures.drawable(), reason="needs counterrank[lab]")
+@pytest.mark.skipif(not figures.drawable(), reason="needs the extra lab")
 @pytest.mark.usefixtures("small")
 def test_made_up_data_gives_every_figure(data: Path, tmp_path: Path) -> None:
     arguments = ["swaminathan2017", "--data", str(data), "--out", str(tmp_path), "--quick", "--json"]
@@ -285,13 +287,13 @@ def test_rare_slates_rule_the_error_where_logging_is_far_from_uniform(
     mq2008: tuple[Documents, np.ndarray, np.ndarray],
 ) -> None:
     documents, title, body = mq2008
-    panel = make_panel("5-10", make_world(documents, title, body, slots=5, alpha=10.0), Plan([200], 2))
+    panel = make_panel("5-10", make_world(documents, title, body, slots=5, alpha=10.0), PanelPlan([200], 2))
     assert panel.weights.sigma2.mean() > 1e5
     assert panel.weights.rho.max() > 1e8
     worst = panel.worst()[0]
     assert worst["candidates"] < 20
     assert worst["share_of_variance"] > 0.5
-    large = make_panel("large", make_world(documents, title, body, slots=5, alpha=10.0, least=20), Plan([200], 2))
+    large = make_panel("large", make_world(documents, title, body, slots=5, alpha=10.0, least=20), PanelPlan([200], 2))
     assert large.weights.sigma2.mean() < 200
     assert panel.sd > 4 * large.sd
 
@@ -304,7 +306,7 @@ def test_figure_2_under_uniform_logging(
 ) -> None:
     documents, title, body = mq2008
     world = make_world(documents, title, body, slots=slots)
-    panel = make_panel(f"{slots}-0", world, Plan([20_000, 100_000], 1000, 8))
+    panel = make_panel(f"{slots}-0", world, PanelPlan([20_000, 100_000], 1000, 8))
     assert panel.sd == pytest.approx(about, abs=0.05)
     for size in (20_000, 100_000):
         assert abs(per_root(panel, size) - 1) < 0.08
@@ -317,5 +319,5 @@ def test_figure_2_under_uniform_logging(
 def test_figure_2_with_large_queries_only(mq2008: tuple[Documents, np.ndarray, np.ndarray]) -> None:
     documents, title, body = mq2008
     world = make_world(documents, title, body, slots=5, alpha=10.0, least=20)
-    panel = make_panel("5-10-large", world, Plan([100_000], 400, 8))
+    panel = make_panel("5-10-large", world, PanelPlan([100_000], 400, 8))
     assert panel.rmse("pi", 100_000) < 0.7 * panel.rmse("ridge", 100_000)

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterrank.cli import COMMANDS
+from counterrank.cli import COMMANDS, function
 
 Row = dict[str, Any]
 NAN = float("nan")
@@ -184,8 +184,8 @@ REQUIRED: dict[str, str] = {"target": "logging", "out": "out"}  # what an option
 def readers() -> dict[str, list[str]]:
     """The commands that read a log, each with what else it must be given. A new command is among them by itself."""
     found = {}
-    for name, command in COMMANDS.items():
-        parameters = inspect.signature(command).parameters
+    for name in COMMANDS:
+        parameters = inspect.signature(function(name)).parameters
         if "log" not in parameters:
             continue
         words: list[str] = []

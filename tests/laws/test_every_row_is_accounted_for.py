@@ -64,7 +64,10 @@ def test_however_many_passes_it_takes(words: list[str], form: str, tmp_path: Pat
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("command", "form"), [("check", "parquet"), ("evaluate", "jsonl"), ("clicks", "long csv")])
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [("check", "parquet"), ("evaluate", "jsonl"), ("clicks", "long csv"), ("check", "tsv"), ("evaluate", "csv.gz")],
+)
 def test_on_spark_too(command: str, form: str, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     from counterrank.engine.spark import JAVA, java_version

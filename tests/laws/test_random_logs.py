@@ -150,7 +150,7 @@ def same_answer(
     assert not found, found[:5]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
 @given(
     random_rows(),
     damages,
@@ -166,7 +166,7 @@ def test_random_logs(
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None, suppress_health_check=QUIET, print_blob=True)
+@settings(max_examples=1000, deadline=None, suppress_health_check=QUIET)
 @given(
     random_rows(),
     damages,

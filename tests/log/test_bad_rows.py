@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterrank as cr
+from counterrank.checking.check import check
 from counterrank.engine import Embedded
-from counterrank.evaluate.check import check
 from counterrank.log import parts
 
 Rows = list[dict[str, Any]]

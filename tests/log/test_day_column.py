@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterrank as cr
+from counterrank.checking.check import check
 from counterrank.engine.calendar import day_number
-from counterrank.evaluate.check import check
 from counterrank.log.days import day_numbers
 
 ENGINES = ["duckdb", "ibis"]

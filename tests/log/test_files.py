@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterrank as cr
-from counterrank.evaluate.check import check
+from counterrank.checking.check import check
 from counterrank.log.features import read_features
 from counterrank.log.write import write_table
 from counterrank.policy import Uniform

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -62,6 +63,41 @@ def test_seven_in_every_kind_of_file(engine: str, tmp_path: Path) -> None:
         lines(tmp_path / f"{name}.jsonl", *(json.dumps(row) for row in table.to_pylist()))
     found = [cr.evaluate(path, {7: [7, 8]}, engine=engine).value("ip") for path in sorted(tmp_path.iterdir())]
     assert found == [pytest.approx(found[0])] * 6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("form", ["arrow", "pandas", "parquet", "duckdb", "jsonl", "json", "-0", "-0e0"])
+@pytest.mark.parametrize("long", [False, True])
+def test_minus_zero_is_zero(long: bool, form: str, engine: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]]
+    if long:
+        pages = [(query, item) for query in (-0.0, 0.0) for item in (-0.0, 0.0)]
+        rows = [
+            {"impression": i, "query": query, "position": k, "item": one, "click": 2 - k}
+            for i, (query, item) in enumerate(pages)
+            for k, one in ((1, item), (2, 5.0))
+        ]
+    else:
+        rows = [{"query": q, "items": [item, 5.0], "clicks": [1, 0]} for q in (-0.0, 0.0) for item in (-0.0, 0.0)]
+    table, log = pa.Table.from_pylist(rows), tmp_path / f"log.{'jsonl' if form[0] == '-' else form}"
+    source: Any = log
+    if form in ("arrow", "pandas"):
+        source = table.to_pandas() if form == "pandas" else table
+    elif form == "parquet":
+        pq.write_table(table, log)
+    elif form == "duckdb":
+        with duckdb.connect(str(log)) as connection:
+            connection.register("rows", table)
+            connection.execute("CREATE TABLE log AS SELECT * FROM rows")
+        source = f"{log}:log"
+    elif form == "json":
+        log.write_text(json.dumps(rows))
+    else:
+        lines(log, *(json.dumps(row).replace("-0.0", "-0.0" if form == "jsonl" else form) for row in rows))
+    result = cr.evaluate(source, {-0.0: [-0.0, 5]}, estimators="list", engine=engine)
+    assert (result.queries, result.impressions, result["list"].unsupported) == (1, 4, 0)
+    assert cr.check(source, engine=engine).facts["items"] == 2
+    assert shown(source, engine) == ["0"]
 
 
 def test_csv_ids_are_not_typed(tmp_path: Path) -> None:

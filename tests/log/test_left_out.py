@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,3 +94,43 @@ def test_a_folder_of_none_is_refused(tmp_path: Path) -> None:
     put(tmp_path / "a.txt")
     with pytest.raises(cr.InputError, match="the folder has no data files"):
         read(tmp_path)
+
+
+POLICY = json.dumps({"query": "q", "items": ["b", "a"]}) + "\n"
+SCORES = "".join(
+    json.dumps({"query": "q", "item": item, "score": score}) + "\n" for item, score in (("a", 1), ("b", 2))
+)
+
+
+def ask(command: str, **options: Any) -> Any:
+    return getattr(cr, command)(**({"target": "uniform"} if command != "optimize" else {}) | options)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "text"),
+    [
+        ("evaluate", "target", POLICY), ("evaluate", "target", SCORES), ("evaluate", "logging", SCORES),
+        ("evaluate", "candidates", SCORES), ("compare", "target", POLICY), ("compare", "baseline", SCORES),
+        ("compare", "logging", SCORES), ("optimize", "candidates", SCORES),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_of_a_policy_is_named(command: str, option: str, text: str, tmp_path: Path) -> None:
+    put(tmp_path / "given" / "a.jsonl", text)
+    put(tmp_path / "given" / "b.jsonl.zst", "x")
+    log = put(tmp_path / "log.jsonl", ROW * 3)
+    result = ask(command, log=str(log), **{option: str(tmp_path / "given")})
+    note = f"{tmp_path / 'given'}: 1 was not read: b.jsonl.zst (no kind of file that we read)"
+    assert result.to_dict()["notes"].count(note) == 1
+    assert "\n".join(result.remarks()).count(note) == 1
+
+
+def test_a_policy_that_is_made_of_another_says_it_too(tmp_path: Path) -> None:
+    put(tmp_path / "a.jsonl", SCORES)
+    put(tmp_path / "b.txt")
+    note = f"{tmp_path}: 1 was not read: b.txt (no kind of file that we read)"
+    scores = cr.read_policy(tmp_path)
+    assert scores.notes == [note]
+    soft = cr.read_policy(tmp_path, temperature=2.0)
+    assert soft.notes == [note]
+    assert cr.policy.Mixture(soft, 0.5).notes == [note]
+    assert cr.policy.Uniform(tmp_path).notes == [note]

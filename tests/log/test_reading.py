@@ -12,8 +12,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Embedded, Plan
-from counterrank.evaluate.options import position_weights
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.problems import MESSAGES, RowProblem
+from counterrank.setting.options import position_weights
 
 # every optional column has one row that is wrong in it alone
 ROWS = {
@@ -25,8 +25,8 @@ ROWS = {
     "propensity": [0.5, 0.5, 0.5, 0.5, 1.5, 0.5, 0.5, 0.5],
     "impressions": [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 3.0, 1.0],
 }
-BAD = [Problem.REWARD, Problem.DAY, Problem.PROPENSITY, Problem.IMPRESSIONS]
-CLICKS = Plan("clicks", position_weights("clicks"))
+BAD = [RowProblem.REWARD, RowProblem.DAY, RowProblem.PROPENSITY, RowProblem.IMPRESSIONS]
+CLICKS = Plan(metric="clicks", weights=position_weights("clicks"))
 
 
 def written(path: Path) -> Path:
@@ -69,10 +69,10 @@ def test_columns_that_are_ignored_are_not_read(tmp_path: Path) -> None:
 
 def test_an_error_tells_how_to_leave_the_column_unread(tmp_path: Path) -> None:
     path = written(tmp_path / "log.parquet")
-    with pytest.raises(cr.InputError, match=r"row 3: reward is missing.*--ignore reward"):
+    with pytest.raises(cr.InputError, match=r"row 3: reward is missing.*`ignore=reward`"):
         cr.evaluate(path, "logging", metric="clicks")
     text = pa.table({**ROWS, "reward": ["good"] * 8})
-    with pytest.raises(cr.InputError, match=r"reward must be a number.*--ignore"):
+    with pytest.raises(cr.InputError, match=r"reward must be a number.*`ignore`"):
         cr.evaluate(text, "logging", metric="clicks")
 
 
@@ -130,9 +130,9 @@ def test_two_times_of_a_day_are_one_day_in_the_long_form() -> None:
 
 
 def test_readings_of_two_logs_add_up() -> None:
-    one = cr.Reading(3, 1, ("both", "one"), bad_rows=Path("q.jsonl"))
-    both = one + cr.Reading(4, 0, ("both", "two"))
+    one = cr.Reading(rows=3, rejected=1, notes=("both", "one"), bad_rows=Path("q.jsonl"))
+    both = one + cr.Reading(rows=4, rejected=0, notes=("both", "two"))
     assert both.to_dict() == {"rows": 7, "rejected": 1, "notes": ["both", "one", "two"]}
     assert both.line() == "7 rows read, 1 set aside in q.jsonl"
-    assert cr.Reading(1, 0).line() == "1 row read, none set aside"
-    assert cr.Reading(1200, 3).line() == "1,200 rows read, 3 bad rows left out"
+    assert cr.Reading(rows=1, rejected=0).line() == "1 row read, none set aside"
+    assert cr.Reading(rows=1200, rejected=3).line() == "1,200 rows read, 3 bad rows left out"

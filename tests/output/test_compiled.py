@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -119,6 +120,26 @@ def test_folders_in_their_order(source: Path, tmp_path: Path) -> None:
     assert use(source, **nowhere)[:2] == ("6", "4.0")
 
 
+def test_the_command_starts_where_nothing_can_be_kept(tmp_path: Path) -> None:
+    """A read-only installation and home, made so that root cannot write there either."""
+    package = Path(compiled.__file__).parent
+    shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [path.parent for path in (tmp_path / package.name).rglob("*.py")]:
+        (folder / "__pycache__").write_text("a file, where no folder can be")
+    (tmp_path / "home").write_text("")
+    environment = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "TMPDIR")}
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        environment[name] = str(tmp_path / "home")
+    done = subprocess.run(
+        [sys.executable, "-m", "counterrank", "--version"],
+        env={**environment, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_no_folder_of_others(tmp_path: Path) -> None:
     ours = tmp_path / "ours"
     ours.mkdir(mode=0o700)
@@ -153,7 +174,18 @@ def test_nowhere_to_keep_anything(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled.place.cache_clear()
 
 
+def test_no_pickle_is_opened_anywhere_else() -> None:
+    home = Path(compiled.__file__).parent
+    opens = re.compile(
+        r"\b(pickle|marshal|shelve|joblib|cloudpickle)\.\w*|allow_pickle=True|read_pickle|serialize import loads"
+    )
+    found = {path.relative_to(home).as_posix() for path in home.rglob("*.py") if opens.search(path.read_text())}
+    assert found == {"compiled.py"}
+
+
 def test_all_of_ours_is_kept_that_way() -> None:
     sources = Path(compiled.__file__).parent.rglob("*.py")
     own = [path.name for path in sources if "from numba import" in path.read_text(encoding="utf-8")]
     assert own == [], "use counterrank.compiled.njit"
+    with pytest.raises(TypeError):
+        compiled.njit(cache=True)

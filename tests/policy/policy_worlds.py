@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from counterrank.checks.policy import every_ranking
 from counterrank.ids import Ids
 from counterrank.log.features import read_features
 from counterrank.policy import (
-    BoundPolicy,
     Choice,
     GenSpec,
     LightGBM,
@@ -47,25 +45,6 @@ def make_pairs(items: dict[str, list[str]] = ITEMS, length: int = 4, positions: 
     flat = item_ids.codes(pa.array([item for of in items.values() for item in of]))
     longest = np.array([min(length, len(of)) for of in items.values()])
     return Pairs.build(query_ids, item_ids, queries, flat, longest, positions)
-
-
-def every_ranking(pairs: Pairs, query: int) -> np.ndarray:
-    """All rankings of all lengths of one query's pairs, padded with -1."""
-    rows = range(int(pairs.starts[query]), int(pairs.starts[query + 1]))
-    found = [r for n in range(pairs.positions + 1) for r in permutations(rows, n)]
-    return np.array([list(r) + [-1] * (pairs.positions - len(r)) for r in found], dtype=np.int64)
-
-
-def marginals_by_hand(bound: BoundPolicy) -> np.ndarray:
-    """Sum over all rankings of their probabilities."""
-    out = np.zeros((len(bound.pairs), bound.pairs.positions))
-    for query in range(len(bound.pairs.query_ids)):
-        rankings = every_ranking(bound.pairs, query)
-        chances = bound.probability(np.full(len(rankings), query), rankings)
-        for ranking, chance in zip(rankings, chances, strict=True):
-            for k, row in enumerate(ranking[ranking >= 0]):
-                out[row, k] += chance
-    return out
 
 
 HAD = {query: of for query, of in ITEMS.items() if query != MISSING}
@@ -173,14 +152,17 @@ def gate(acts: dict[str, str]) -> pa.Table:
     )
 
 
+def few_features() -> dict[str, list[Any]]:
+    """Those of all queries but one."""
+    some = [row for row, (query, _) in enumerate(_flat) if query != "7"]
+    return {name: [column[row] for row in some] for name, column in FEATURES.items()}
+
+
 def genspec(**more: Any) -> GenSpec:
     """Special for one query, the general policy for one, and the logging policy where that has no ranking."""
-    few = {
-        name: [column[row] for row in range(len(_flat)) if _flat[row][0] != "7"] for name, column in FEATURES.items()
-    }
     acts = {"q1": "special", "00123": "general", "o'quote": "posterior"}
     special = {"query": ["q1", "q1", "o'quote"], "item": ["d", "b", "3"], "score": [1.0, 1.0, 0.5]}
-    general = Linear(LINEAR.features, LINEAR.weights, given=few)
+    general = Linear(LINEAR.features, LINEAR.weights, given=few_features())
     return GenSpec(gate(acts), pa.table(special), general=general, logging=table(), **more)
 
 
@@ -210,5 +192,3 @@ MADE: dict[str, Policy] = {
     "choice for every query": Choice({"a": table(), "b": Uniform()}, {"q1": "a", "7": "b"}, ["b"]),
     "genspec": genspec(),
 }
-KINDS: dict[str, Callable[[Pairs], BoundPolicy]] = {name: made.bind for name, made in MADE.items()} | {"logged": logged}
-ANSWERS_ALL = {"uniform", "uniform on candidates", "uniform on slots", "choice for every query"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.policy import _sets
+from counterrank.policy import sets
 from counterrank.policy.base import BoundPolicy
 
 
@@ -39,7 +39,7 @@ def test_every_kind_agrees_with_its_own_rankings(m: int, length: int) -> None:
 
 
 def test_extreme_scores_neither_overflow_nor_cancel() -> None:
-    found = _sets.pair_marginals(np.array([0.0, -2000.0, -4000.0]), 3).reshape(3, 3, 3, 3)
+    found = sets.pair_marginals(np.array([0.0, -2000.0, -4000.0]), 3).reshape(3, 3, 3, 3)
     assert found[0, 0, 1, 1] == pytest.approx(1)
     assert np.isfinite(found).all()
 

@@ -23,7 +23,7 @@ from policy_worlds import FEATURES, HAD, LINEAR, MADE, TREES, every_ranking, gat
 import counterrank as cr
 from counterrank.errors import InputError
 from counterrank.log.features import read_features
-from counterrank.policy import POLICIES, Choice, GenSpec, LightGBM, Linear, Logged, PlackettLuce, Policy, Scores, Table
+from counterrank.policy import Choice, GenSpec, LightGBM, Linear, Logged, PlackettLuce, Policy, Scores, Table
 
 made = pytest.mark.parametrize("name", MADE)
 GENERAL = read_features(
@@ -45,11 +45,6 @@ def same(one: Policy, two: Policy) -> None:
         if query in set(one.items()[0].to_pylist()):
             assert one.rank(query) == two.rank(query)
             assert one.rank(query, 1) == two.rank(query, 1)
-
-
-def test_every_kind_is_tried_and_known_by_its_name() -> None:
-    assert {type(policy) for policy in MADE.values()} | {Logged} == set(POLICIES.values())
-    assert {name: kind.kind for name, kind in POLICIES.items()} == {name: name for name in POLICIES}
 
 
 @made

@@ -13,7 +13,7 @@ import pytest
 import counterrank as cr
 from counterrank.errors import InputError
 from counterrank.policy import Mixture, Slots, Uniform, read_policy
-from counterrank.policy import _product as bound_slots
+from counterrank.policy import product as bound_slots
 
 ROWS = {"query": ["q"] * 5 + ["7"], "position": [1, 2, 2, 3, 1, 1], "item": ["a", "c", "d", "e", "b", "z"]}
 CHANCES = [0.75, 0.5, 0.5, 1.0, 0.25, 1.0]

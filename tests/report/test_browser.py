@@ -14,7 +14,7 @@ from browser import Browser
 from hostile import log, target
 
 import counterrank as cr
-from counterrank.evaluate.diagnosis import Diagnosis, Finding, Tail
+from counterrank.findings.diagnosis import Diagnosis, Finding, Tail
 
 CONTRAST = """(() => {
   const parts = (c) => c.match(/[\\d.]+/g).map(Number);
@@ -49,7 +49,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         Finding("drift", "caution", "it drifts by 3 %", []),
         Finding("size", "do not trust", "few impressions carry it", ["list"]),
     ]
-    tail = Tail([0.5, 1.0, 2.0, 4.0], [10.0, 500.0, 20.0], 40.0, 0.0, 3.5, 0.01, 0.02)
+    tail = Tail(
+        edges=[0.5, 1.0, 2.0, 4.0],
+        counts=[10.0, 500.0, 20.0],
+        zero=40.0,
+        negative=0.0,
+        largest=3.5,
+        largest_share=0.01,
+        ten=0.02,
+    )
     result = replace(
         cr.evaluate(rows, new),
         diagnosis=Diagnosis("caution", "the log drifts", doubts, "pbm"),
@@ -58,12 +66,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         curve=pa.table({"position": [1, 2], "impressions": [9, 9], "rate": [0.5, 0.2], "examination": [1.0, 0.5]}),
     )
     return {
-        "evaluation": result.report(folder / "e.html"),
+        "evaluation": result.report(folder / "e.html", log=rows),
         "comparison": replace(
             cr.compare(rows, new), diagnosis=Diagnosis("do not trust", "half of it is unsupported", doubts)
-        ).report(folder / "c.html"),
-        "hostile": cr.evaluate(log(), target()).report(folder / "h.html"),
-        "hostile comparison": cr.compare(log(), target(), "uniform").report(folder / "hc.html"),
+        ).report(folder / "c.html", log=rows),
+        "hostile": cr.evaluate(log(), target()).report(folder / "h.html", log=log()),
+        "hostile comparison": cr.compare(log(), target(), "uniform").report(folder / "hc.html", log=log()),
     }
 
 

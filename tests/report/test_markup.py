@@ -8,10 +8,11 @@ import pytest
 from hostile import IDS, Reader
 
 from counterrank.errors import InputError
-from counterrank.report import Reference, Whisker, element, figure_of, ident, joined, sentence, whiskers
+from counterrank.report import Reference, Whisker, element, ident, joined, sentence, whiskers
 from counterrank.report.markup import Markup, verbatim
 from counterrank.report.scale import Scale, around
 from counterrank.screen import visible
+from counterrank.words import figure_of
 
 
 @pytest.mark.parametrize("text", IDS)

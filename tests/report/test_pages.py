@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import counterrank as cr
 from counterrank.cli import app
-from counterrank.evaluate.diagnosis import Diagnosis, Level
+from counterrank.findings.diagnosis import Diagnosis, Level
 from counterrank.report import LARGEST
 
 ROWS = {
@@ -42,7 +42,7 @@ def read(path: Path) -> Reader:
 
 def test_an_evaluation_says_what_it_found(tmp_path: Path) -> None:
     result = cr.evaluate(ROWS, BY_HAND, top=2)
-    text = read(result.report(tmp_path / "e.html")).text
+    text = read(result.report(tmp_path / "e.html", log=ROWS)).text
     for row in result.rows:
         assert row.estimator in text
     assert "top=2" in text
@@ -55,15 +55,41 @@ def test_an_evaluation_says_what_it_found(tmp_path: Path) -> None:
         assert heading in text
 
 
+def test_parts_that_need_the_log_say_so(tmp_path: Path) -> None:
+    result, judged = cr.evaluate(ROWS, BY_HAND), cr.compare(ROWS, BY_HAND, "uniform")
+    for made, part in ((result, "A backtest needs the log"), (judged, "What becomes of its ranking needs the log")):
+        without = read(made.report(tmp_path / "r.html")).text
+        given = read(made.report(tmp_path / "r.html", log=cr.read_log(ROWS))).text
+        assert part in without
+        assert "needs the log" not in given
+        assert "read again for this page" in given
+        assert "read again" not in without
+        with pytest.raises(cr.InputError, match=r"is another one \(400 good and 0 bad rows before, now 4 and 0\)"):
+            made.report(tmp_path / "r.html", log={name: column[-4:] for name, column in ROWS.items()})
+
+
 @pytest.mark.parametrize("estimator", [None, "ip"])
 def test_a_comparison_says_who_wins(tmp_path: Path, estimator: str | None) -> None:
     worse = {"q": ["b", "a"], "r": ["b", "a"]}
     result = cr.compare(ROWS, worse, BY_HAND, estimator=estimator)
-    text = read(result.report(tmp_path / "c.html")).text
-    assert result.answer() in text
+    text = read(result.report(tmp_path / "c.html", log=ROWS)).text
+    assert result.answer().partition(": ")[2][1:] in text
     assert "hip" in text  # ship it, or do not
     assert result.to_dict().keys().isdisjoint({"asked", "per_query"})
     assert "Difference" in text
+
+
+@pytest.mark.parametrize("items", [["a", "b"], ["b", "a"], ["c", "d"]], ids=["wins", "the same", "unknown"])
+def test_a_headline_is_said_once(tmp_path: Path, items: list[str]) -> None:
+    clicks = [[1, 0], [0, 0]] * 200
+    rows = {"query": ["q"] * 400, "items": [["a", "b"], ["b", "a"]] * 200, "clicks": clicks}
+    judged = cr.compare(rows, {"q": items}, {"q": ["b", "a"]})
+    page = judged.report(tmp_path / "c.html").read_text(encoding="utf-8")
+    [lead] = re.findall(r'<p class="lead">(.*?)</p>', page)
+    words = unescape(re.sub("<[^>]*>", "", lead))
+    [title] = re.findall("<h1>(.*?)</h1>", page)
+    assert title not in words
+    assert words.count(judged.answer().partition(": ")[2][1:]) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,6 +113,7 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path: Path) -> None:
     last = Path(done.output.splitlines()[-1])
     assert last.suffix == ".html"
     assert "counterrank evaluate" in read(last).text
+    assert done.output.count("2,000 rows read, none set aside") == 4  # check, evaluate, compare, optimize
 
 
 def test_the_command_writes_one(files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -118,8 +145,8 @@ def test_where_it_cannot_go(files: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_hostile_ids_are_text(tmp_path: Path) -> None:
     result, judged = cr.evaluate(log(), target()), cr.compare(log(), target(), "uniform")
-    plain = cr.evaluate(ROWS, BY_HAND).report(tmp_path / "plain.html")
-    for made in (result.report(tmp_path / "e.html"), judged.report(tmp_path / "c.html")):
+    plain = cr.evaluate(ROWS, BY_HAND).report(tmp_path / "plain.html", log=ROWS)
+    for made in (result.report(tmp_path / "e.html", log=log()), judged.report(tmp_path / "c.html", log=log())):
         page = read(made)
         assert {"img", "iframe"}.isdisjoint(page.tags)
         assert page.tags["script"] == page.tags["style"] == 1
@@ -135,7 +162,7 @@ def test_hostile_ids_are_text(tmp_path: Path) -> None:
 
 
 def test_nothing_is_fetched(tmp_path: Path) -> None:
-    text = cr.evaluate(ROWS, BY_HAND).report(tmp_path / "e.html").read_text(encoding="utf-8")
+    text = cr.evaluate(ROWS, BY_HAND).report(tmp_path / "e.html", log=ROWS).read_text(encoding="utf-8")
     assert "default-src 'none'" in unescape(text)
     assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import|https?://", text)
 
@@ -150,7 +177,7 @@ def test_a_reward_and_a_log_without_days(tmp_path: Path) -> None:
     assert "the logging policy itself" in text
     rows["items"] = [["a", "b"], ["a", "b"], ["b", "a"], ["a", "b"]] * 100
     for policy in ("uniform", cr.policy.PlackettLuce({"q": {"a": 1.0, "b": 0.0}, "r": {"a": 1.0, "b": 0.0}}, 1.0)):
-        assert "most likely" in read(cr.evaluate(rows, policy).report(tmp_path / "u.html")).text
+        assert "most likely" in read(cr.evaluate(rows, policy).report(tmp_path / "u.html", log=rows)).text
 
 
 def test_many_queries_with_long_names_stay_small(tmp_path: Path) -> None:
@@ -165,7 +192,7 @@ def test_many_queries_with_long_names_stay_small(tmp_path: Path) -> None:
     )
     result = cr.evaluate(rows, {name: ["a", "b"] for name in names}, estimators="ip")
     start = time.perf_counter()
-    made = result.report(tmp_path / "r.html")
+    made = result.report(tmp_path / "r.html", log=rows)
     assert time.perf_counter() - start < 20
     assert made.stat().st_size < LARGEST
     assert "queries left out here" in read(made).text

@@ -10,11 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from counterrank.cli.simulate import simulate
+from counterrank.cli import function
 from counterrank.errors import InputError
 
 app = typer.Typer()
-app.command()(simulate)
+app.command()(function("simulate"))
 
 SMALL = ["--impressions", "500", "--queries", "5", "--items", "6", "--k", "3", "--days", "2"]
 
@@ -51,7 +51,7 @@ def test_prints_a_table_and_the_same_seed_gives_the_same_log(tmp_path: Path) -> 
         (["--k", "7"], "only 6 items"),
         (["--seed", "-1"], "seed is -1"),
         (["--better-out", "b.xlsx"], "unknown kind of file"),
-        (["--truth-out", "no/such/folder/t.json"], "cannot be written"),
+        (["--truth-out", "no/such/folder/t.json"], "there is no folder"),
         (["--uniform-share", "0.1", "--logging-out", "l.csv"], "scores cannot say"),
     ],
 )

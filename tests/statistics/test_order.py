@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import counterrank as cr
-from counterrank.evaluate.click_counts import count_clicks
+from counterrank.setting.click_counts import count_clicks
 from counterrank.statistics import hashing
 from counterrank.statistics.draws import dealt
 from counterrank.statistics.hashing import content_keys, distinct, ranking_keys, text_keys

@@ -7,39 +7,24 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import (
-    AsJson,
-    BadRows,
-    Columns,
-    EngineName,
-    Format,
-    Ignore,
-    LogPath,
-    RepairRepeats,
-    TimeUnit,
-    console,
-    counting,
-    open_log,
-    print_json,
-    print_table,
-    say,
-    working,
-)
+from counterrank.cli.common import choices, console, print_json, print_table, say, working
 from counterrank.cli.files import READS, WRITES_TABLE
+from counterrank.cli.flags import phrase
+from counterrank.cli.options import AnswerOptions, LogOptions
 from counterrank.click import FITS
 from counterrank.click.fit import ITERATIONS, SCOPES, Scope
 from counterrank.errors import unknown
-from counterrank.evaluate.clicks import judge, model_names
-from counterrank.evaluate.holdout import part
-from counterrank.evaluate.options import check_top
+from counterrank.fitting.clicks import judge, model_names
+from counterrank.fitting.holdout import part
 from counterrank.log.write import write_table
 from counterrank.posterior import PRIORS, read_prior
+from counterrank.setting.options import check_top
 
 SPLITS = ("impression", "day")
 
 
 def clicks(
-    log: LogPath,
+    *,
     test: Annotated[
         str | None, typer.Option(help="Judge on this log. Default: a part of LOG that is held out."), READS
     ] = None,
@@ -47,7 +32,7 @@ def clicks(
     split: Annotated[
         str, typer.Option(help="What is held out: impression (drawn by hash) or day (the last days).")
     ] = "impression",
-    model: Annotated[str | None, typer.Option(help=f"Comma-separated: {', '.join(FITS)}. Default: all.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"Comma-separated: {choices(FITS)}. Default: all.")] = None,
     top: Annotated[int | None, typer.Option(help="The first K positions only.")] = None,
     prior: Annotated[
         str, typer.Option(help=f"Beta prior α,β on every chance; or {', '.join(PRIORS)}: chosen from the log.")
@@ -61,14 +46,8 @@ def clicks(
         typer.Option(help="Write attractions by (query, item), fitted to all of LOG: .parquet, .csv or .jsonl."),
         WRITES_TABLE,
     ] = None,
-    columns: Columns = None,
-    format: Format = None,
-    time_unit: TimeUnit = None,
-    bad_rows: BadRows = None,
-    ignore: Ignore = None,
-    repair_repeats: RepairRepeats = False,
-    engine: EngineName = "duckdb",
-    as_json: AsJson = False,
+    source: LogOptions,
+    answer: AnswerOptions = AnswerOptions(),
 ) -> None:
     """Fit click models, compare them on clicks held out, and show how far down users look.
 
@@ -87,15 +66,16 @@ def clicks(
     chosen_scope: Scope = "query" if scope == "query" else "pooled"
     names, chosen_prior = model_names(model), read_prior(prior)
     check_top(top)
-    source = open_log(log, columns, format, time_unit, bad_rows, ignore, repair_repeats)
-    other = open_log(test, columns, format, time_unit, bad_rows, ignore, repair_repeats) if test is not None else None
-    with counting(engine) as chosen:
-        halves = part(source, other, holdout, split, top, chosen)
+    log = source.open()
+    other = source.open(test) if test is not None else None
+    with source.counting() as engine:
+        halves = part(log, other, holdout, split, top, engine)
     with working() as tell:
         result = judge(halves, names, chosen_prior, chosen_scope, iterations, tell)
+    phrase(result)
     if out is not None:
         write_table(result.attractions(), out)
-    if as_json:
+    if answer.as_json:
         print_json(result.to_json())
         return
     print_table(*result.cells(), title=result.summary())

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how results are printed."""
+"""How results and progress are shown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 from rich.cells import cell_len
@@ -18,55 +17,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from counterrank.cli.files import READS, WRITES_LINES, WRITES_PAGE
-from counterrank.engine import ENGINES, Embedded, Engine, open_engine
-from counterrank.log import Log, read_log
-from counterrank.log.foreign import FORMATS
-from counterrank.log.schema import OPTIONAL, parse_columns
+from counterrank.engine import Embedded, Engine, open_engine
+from counterrank.registry import Registry
 from counterrank.screen import fitting, visible
 
 _FILL = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
 GAP = 2  # spaces between columns
 TEXT = 12  # columns of the screen that a text gets at least, if it is as long as that
 
-LogPath = Annotated[
-    str,
-    typer.Argument(help="Parquet, CSV or JSON Lines (.gz too), a folder or glob of them, or file.duckdb:table."),
-    READS,
-]
-Columns = Annotated[str | None, typer.Option(help="Other column names, e.g. query=q,items=shown.")]
-Format = Annotated[str | None, typer.Option(help=f"A foreign format: {', '.join(FORMATS)}.")]
-TimeUnit = Annotated[str | None, typer.Option(help="Unit of a yandex log's time: ms (default), s, min, h or day.")]
-BadRows = Annotated[
-    Path | None, typer.Option(help="Set bad rows aside in this JSON Lines file, count them and go on."), WRITES_LINES
-]
-Ignore = Annotated[
-    str | None, typer.Option(help=f"Columns of the log to leave unread, comma-separated: {', '.join(OPTIONAL)}.")
-]
-RepairRepeats = Annotated[
-    bool, typer.Option("--repair-repeats", help="An item shown twice keeps its first place, instead of a bad row.")
-]
-EngineName = Annotated[str, typer.Option("--engine", help=f"Where rows are counted: {', '.join(ENGINES)}.")]
-Report = Annotated[
-    Path | None, typer.Option(help="Also write one HTML page with all there is to say and see."), WRITES_PAGE
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")]
 
-
-def open_log(
-    source: str, columns: str | None, format: str | None, time_unit: str | None, bad_rows: Path | None,
-    ignore: str | None, repair_repeats: bool,
-) -> Log:  # fmt: skip
-    """The log that the shared options name."""
-    return read_log(
-        source,
-        columns=parse_columns(columns),
-        format=format,
-        time_unit=time_unit,
-        bad_rows=bad_rows,
-        ignore=ignore,
-        repair_repeats=repair_repeats,
-    )
+def choices(registry: Registry[Any]) -> str:
+    """The names to choose from, for a help text. Packages are looked at only where somebody reads it."""
+    if "--help" not in sys.argv:
+        return ", ".join(registry)
+    return "; left out: ".join([", ".join(registry.names()), *registry.left_out()])
 
 
 def command_line(context: typer.Context) -> str:

@@ -11,16 +11,19 @@ from counterrank import temporary
 from counterrank.cli.check import check
 from counterrank.cli.common import console, print_table, say
 from counterrank.cli.files import WRITES_FOLDER
+from counterrank.cli.options import LogOptions
+from counterrank.comparing.compare import compare
 from counterrank.errors import InputError
-from counterrank.evaluate import compare, evaluate
-from counterrank.evaluate.result import Row, number
-from counterrank.learn import optimize
+from counterrank.judging.evaluate import evaluate
 from counterrank.log.write import write_table
+from counterrank.optimizing.optimize import optimize
 from counterrank.output import make_folder
-from counterrank.policy import Policy, read_policy
+from counterrank.policy import read_policy
+from counterrank.result.row import Row
 from counterrank.simulate.log import write_log
 from counterrank.simulate.truth import truth
 from counterrank.simulate.world import make_world
+from counterrank.words import number
 
 MOST = 100_000_000  # impressions of a demo
 
@@ -42,86 +45,108 @@ def demo(
         raise InputError(f"the demo needs 100 to {MOST:,} impressions, and a seed of 0 or more")
     folder = out or Path(temporary.make_folder("counterrank-demo-"))  # kept once the demo is through
     make_folder(folder, "--out")
-    screen = console()
-
-    def title(text: str) -> None:
-        screen.print()
-        screen.rule(text, align="left", style="cyan")
-
-    title("1. A made-up click log: 40 queries, 12 items each, pages of 5, a tenth random")
-    world = make_world(queries=40, items=12, k=5, users="pbm", seed=seed, uniform_share=0.1)
-    log = folder / "clicks.parquet"
-    write_log(world, log, impressions, seed=seed, days=7)
-    policies = {"better": world.better(), "worse": world.worse()}
-    for name, made in policies.items():
-        made.save(folder / f"{name}.parquet")
-    screen.print(f"$ counterrank simulate --out {log} …", style="dim", soft_wrap=True)
-
-    title("2. What is in it, and how much can it answer?")
-    screen.print(f"$ counterrank check {log}", style="dim", soft_wrap=True)
-    check(str(log))
-
-    title("3. Three policies, judged from the log alone, beside the truth")
-    estimators = ["list", "ip", "pbm", "item", "rctr"]
-    judged, remarks = {}, []
-    for name in ("logging", *policies):
-        true = float(truth(world, world.logging_policy() if name == "logging" else policies[name]))
-        policy: Policy = read_policy(name if name == "logging" else folder / f"{name}.parquet")
-        result = evaluate(str(log), policy, estimators=estimators)
-        screen.print(f"$ counterrank evaluate {log} --target {_named(folder, name)}", style="dim", soft_wrap=True)
-        judged[name] = [number(true, 3), *map(_cell, result.rows)]
-        remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith(estimators[0])]
-    screen.print()
-    rows = [[name, *cells] for name, *cells in zip(["truth", *estimators], *judged.values(), strict=True)]
-    print_table(["policy", *judged], rows, title="clicks an impression, ± half a 95% interval")
-    screen.print()
-    say(
-        [
-            "pbm assumes what these users do, and ip less than that: both find the truth. list needs the very rankings "
-            "to have been logged; item ignores positions; rctr says the log's mean, whatever the target.",
-            *remarks[:2],
-        ]
-    )
-
-    title("4. Ship it? One bound on the difference to the logging policy")
-    better = folder / "better.parquet"
-    asked = f"counterrank compare {log} --target {better}"
-    screen.print(f"$ {asked}", style="dim", soft_wrap=True)
-    answer = compare(str(log), read_policy(better))
-    print_table(*answer.cells(), title=answer.summary())
-    screen.print()
-    say(answer.remarks())
-
-    title("5. Better rankings from the log itself, by their lower bounds")
-    learnt = folder / "learnt.parquet"
-    screen.print(f"$ counterrank optimize {log} --click-model pbm --out {learnt}", style="dim", soft_wrap=True)
-    found = optimize(str(log), click_model="pbm")
-    write_table(found.policy_rows(), learnt)
-    header, ranked = found.cells()
-    print_table(header, ranked[:3], title=found.summary(), texts=(0, 1, 3))
-    screen.print()
-    known = {"logging": world.logging_policy(), "better": policies["better"], "learnt": found.policy}
-    values = ", ".join(f"{name} {number(float(truth(world, policy)), 3)}" for name, policy in known.items())
-    say([f"The truth, in clicks an impression: {values}."])
-
-    title("6. All of it on one page, to show the others")
-    pages = {}
-    for name, command in {"comparison": asked, "evaluation": f"counterrank evaluate {log} --target {better}"}.items():
-        pages[name] = folder / f"{name}.html"
-        line = f"{command} --report {pages[name]}"
-        screen.print(f"$ {line}", style="dim", soft_wrap=True)
-        (answer if name == "comparison" else evaluate(str(log), read_policy(better))).report(pages[name], line)
+    tour = Tour(folder, impressions, seed)
+    tour.simulate()
+    tour.check()
+    tour.judge()
+    tour.compare()
+    tour.optimize()
+    pages = tour.report()
     temporary.forget(str(folder))
     say([f"The files are in {folder}", "open in a browser:"])
-    for path in pages.values():
-        screen.print(str(path.absolute()), soft_wrap=True)
+    for path in pages:
+        console().print(str(path.absolute()), soft_wrap=True)
+
+
+class Tour:
+    """The steps of the demo, each with the command that would do the same."""
+
+    def __init__(self, folder: Path, impressions: int, seed: int) -> None:
+        self.folder, self.impressions, self.seed = folder, impressions, seed
+        self.screen = console()
+        self.log, self.better = folder / "clicks.parquet", folder / "better.parquet"
+        self.world = make_world(queries=40, items=12, k=5, users="pbm", seed=seed, uniform_share=0.1)
+        self.policies = {"better": self.world.better(), "worse": self.world.worse()}
+
+    def title(self, text: str) -> None:
+        self.screen.print()
+        self.screen.rule(text, align="left", style="cyan")
+
+    def command(self, line: str) -> None:
+        self.screen.print(f"$ counterrank {line}", style="dim", soft_wrap=True)
+
+    def simulate(self) -> None:
+        self.title("1. A made-up click log: 40 queries, 12 items each, pages of 5, a tenth random")
+        write_log(self.world, self.log, self.impressions, seed=self.seed, days=7)
+        for name, made in self.policies.items():
+            made.save(self.folder / f"{name}.parquet")
+        self.command(f"simulate --out {self.log} …")
+
+    def check(self) -> None:
+        self.title("2. What is in it, and how much can it answer?")
+        self.command(f"check {self.log}")
+        check(source=LogOptions(log=str(self.log)))
+
+    def judge(self) -> None:
+        self.title("3. Three policies, judged from the log alone, beside the truth")
+        estimators = ["list", "ip", "pbm", "item", "rctr"]
+        judged, remarks = {}, []
+        for name in ("logging", *self.policies):
+            policy = self.world.logging_policy() if name == "logging" else self.policies[name]
+            file = "logging" if name == "logging" else str(self.folder / f"{name}.parquet")
+            result = evaluate(str(self.log), read_policy(file), estimators=estimators)
+            self.command(f"evaluate {self.log} --target {file}")
+            judged[name] = [number(float(truth(self.world, policy)), 3), *map(_cell, result.rows)]
+            remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith(estimators[0])]
+        self.screen.print()
+        rows = [[name, *cells] for name, *cells in zip(["truth", *estimators], *judged.values(), strict=True)]
+        print_table(["policy", *judged], rows, title="clicks an impression, ± half a 95% interval")
+        self.screen.print()
+        say(
+            [
+                "pbm assumes what these users do, and ip less than that: both find the truth. list needs the very "
+                "rankings to have been logged; item ignores positions; rctr says the log's mean, whatever the target.",
+                *remarks[:2],
+                result.reading.line(),
+            ]
+        )
+
+    def compare(self) -> None:
+        self.title("4. Ship it? One bound on the difference to the logging policy")
+        self.command(f"compare {self.log} --target {self.better}")
+        self.answer = compare(str(self.log), read_policy(self.better))
+        print_table(*self.answer.cells(), title=self.answer.summary())
+        self.screen.print()
+        say(self.answer.remarks())
+
+    def optimize(self) -> None:
+        self.title("5. Better rankings from the log itself, by their lower bounds")
+        learnt = self.folder / "learnt.parquet"
+        self.command(f"optimize {self.log} --click-model pbm --out {learnt}")
+        found = optimize(str(self.log), click_model="pbm")
+        write_table(found.policy_rows(), learnt)
+        header, ranked = found.cells()
+        print_table(header, ranked[:3], title=found.summary(), texts=(0, 1, 3))
+        self.screen.print()
+        known = {"logging": self.world.logging_policy(), "better": self.policies["better"], "learnt": found.policy}
+        values = ", ".join(f"{name} {number(float(truth(self.world, policy)), 3)}" for name, policy in known.items())
+        say([f"The truth, in clicks an impression: {values}.", found.reading.line()])
+
+    def report(self) -> list[Path]:
+        """Both pages."""
+        self.title("6. All of it on one page, to show the others")
+        pages = []
+        for name, command in {"comparison": "compare", "evaluation": "evaluate"}.items():
+            pages.append(self.folder / f"{name}.html")
+            line = f"{command} {self.log} --target {self.better} --report {pages[-1]}"
+            self.command(line)
+            asked = name == "comparison"
+            result = self.answer if asked else evaluate(str(self.log), read_policy(self.better))
+            result.report(pages[-1], f"counterrank {line}", log=str(self.log))
+        return pages
 
 
 def _cell(row: Row) -> str:
     if row.value is None or row.upper is None:
         return "cannot tell"
     return f"{number(row.value, 3)} ± {number(row.upper - row.value, 2)}"
-
-
-def _named(folder: Path, name: str) -> str:
-    return "logging" if name == "logging" else str(folder / f"{name}.parquet")

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from counterrank.errors import InputError
-from counterrank.evaluate.pages.write import check_page
 from counterrank.log.files import database_table, kind_of
 from counterrank.log.write import check_folder, check_output, check_place
 from counterrank.output import is_special
+from counterrank.pages.write import check_page
 
 
 @dataclass(frozen=True)

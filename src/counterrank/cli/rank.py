@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import AsJson, console, print_json, say
+from counterrank.cli.common import console, print_json, say
 from counterrank.cli.files import READS, WRITES_TABLE
+from counterrank.cli.options import AnswerOptions
+from counterrank.cli.policies import open_policy
 from counterrank.errors import InputError
-from counterrank.evaluate.options import check_top
-from counterrank.evaluate.target import open_policy
 from counterrank.log.write import write_table
 from counterrank.policy import GenSpec
 from counterrank.policy.listed import list_rankings
 from counterrank.screen import json_text
+from counterrank.setting.options import check_top
 
 
 def rank(
@@ -32,7 +33,7 @@ def rank(
     ] = None,
     top: Annotated[int | None, typer.Option(help="Only the first K items of each ranking.")] = None,
     best: Annotated[bool, typer.Option("--best", help="Only the most likely ranking of each query.")] = False,
-    as_json: AsJson = False,
+    answer: AnswerOptions = AnswerOptions(),
 ) -> None:
     """Write the rankings of a policy as rows of query, items and probability.
 
@@ -52,7 +53,7 @@ def rank(
     listed = list_rankings(given, check_top(top), best=best)
     write_table(listed.rows, out)
     notes = [*listed.notes, *given.notes]
-    if as_json:
+    if answer.as_json:
         found = {"queries": listed.queries, "rankings": listed.rows.num_rows, "unlisted": listed.unlisted}
         print_json(json_text({**found, "written": str(out), "notes": notes}))
         return

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from counterrank.cli.common import AsJson, console, print_json, print_table, say
+from counterrank.cli.common import console, print_json, print_table, say
 from counterrank.cli.files import READS, WRITES_FOLDER
+from counterrank.cli.options import AnswerOptions
 from counterrank.lab import REPRODUCTIONS, load
 from counterrank.output import make_folder, write
 
@@ -23,7 +24,7 @@ def reproduce(
         Path | None, typer.Option(help="Write the pictures (PNG and SVG) and numbers.json here."), WRITES_FOLDER
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer clips, draws and runs, smaller simulations.")] = False,
-    as_json: AsJson = False,
+    answer: AnswerOptions = AnswerOptions(),
 ) -> None:
     """Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals are right.
 
@@ -40,7 +41,7 @@ def reproduce(
     if out is not None:
         make_folder(out, "--out")
         write(out / "numbers.json", result.to_json().encode())
-    if as_json:
+    if answer.as_json:
         print_json(result.to_json())
         return
     for table in result.tables:
@@ -53,4 +54,4 @@ def reproduce(
         grid.add_row(finding.holds, f"{finding.claim}, on {finding.where}{paper_says}")
         grid.add_row("", finding.measured, style="dim")
     console().print(grid)
-    say([*result.notes, *([f"{len(result.pictures)} pictures are in {out}"] if result.pictures else [])])
+    say([*result.remarks(), *([f"{len(result.pictures)} pictures are in {out}"] if result.pictures else [])])

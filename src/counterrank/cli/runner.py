@@ -9,10 +9,12 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import duckdb
 import typer
+from typer.completion import shell_complete
 from typer.core import TyperGroup
 
+from counterrank.cli.commands import command
+from counterrank.cli.flags import flags, speak_of
 from counterrank.errors import InputError
 from counterrank.screen import one_line, prepare_streams
 
@@ -40,33 +42,70 @@ class Commands(TyperGroup):
             _fail(*self._told(error, words))
         sys.exit(code)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that is called, or whose words are completed, with its options."""
+        name, _, rest = super().resolve_command(ctx, args)
+        called = command(str(name))
+        speak_of(called)
+        if sys.stderr.isatty() and not ctx.resilient_parsing:
+            _tell_of_compiling()
+        return name, called, rest
+
     def _called(self, words: list[str], name: str, extra: dict[str, Any]) -> int:
         """The exit code of one command. Click's own way out would take a closed pipe for the answer no."""
         extra.pop("standalone_mode", None)
         extra.setdefault("obj", words)  # what was typed, for a report
         try:
-            with self.make_context(name, list(words), **extra) as context:
+            with self._parsed(words, name, extra) as context:
                 self.invoke(context)
         except typer.Exit as end:
             return int(end.exit_code)
+        except SystemExit as end:  # of Typer's options for completion; what Rich exits with is not 0
+            if end.code:
+                raise
         return 0
+
+    def _parsed(self, words: list[str], name: str, extra: dict[str, Any]) -> Any:
+        """What was typed. A shell that completes a word says so in its environment, and has its answer here."""
+        variable = f"_{name.upper()}_COMPLETE"
+        try:
+            if asked := os.environ.get(variable):
+                raise typer.Exit(shell_complete(self, extra, name, variable, asked))
+            return self.make_context(name, list(words), **extra)
+        except typer.Exit as end:
+            raise typer.Exit(BAD_INPUT if end.exit_code else 0) from None  # a shell that is not known
 
     def _told(self, error: Exception, words: list[str]) -> tuple[str, int]:
         """What to say of an error, and the exit code."""
         if isinstance(error, InputError):
-            return str(error), BAD_INPUT
-        if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+            return flags(str(error)), BAD_INPUT
+        if isinstance(error, MemoryError) or _of_duckdb(error, "OutOfMemoryException"):
             return "out of memory: cut the log with --top, or judge fewer queries at a time", BAD_INPUT
-        if isinstance(error, OSError | duckdb.IOException):
+        if isinstance(error, OSError) or _of_duckdb(error, "IOException"):
             why = getattr(error, "strerror", None) or str(error)
             place = getattr(error, "filename", None)
             return f"{place}: {why}" if place else f"cannot read or write: {why}", BAD_INPUT
         if (message := getattr(error, "format_message", None)) is not None:  # a usage error of Click's
-            command = f"{words[0]} " if words and words[0] in self.commands else ""
-            return f"{message()} (see counterrank {command}--help)", BAD_INPUT
+            called = f"{words[0]} " if words and words[0] in self.commands else ""
+            return f"{message()} (see counterrank {called}--help)", BAD_INPUT
         if os.environ.get("COUNTERRANK_DEBUG"):
             traceback.print_exc()
         return f"a bug in counterrank: {type(error).__name__}: {error} (COUNTERRANK_DEBUG=1 shows where)", BUG
+
+
+def _tell_of_compiling() -> None:
+    """Tell why each run begins slowly, where no folder can keep what is compiled."""
+    from counterrank import compiled
+    from counterrank.engine import kernels
+
+    if compiled.place(os.path.dirname(kernels.__file__)) is None:
+        print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
+
+
+def _of_duckdb(error: Exception, kind: str) -> bool:
+    """Whether an error is one of DuckDB's, which is not imported for it."""
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(error, getattr(duckdb, kind))
 
 
 def _flush() -> None:

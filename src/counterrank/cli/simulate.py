@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import typer
 
 from counterrank.cli.common import console, print_json, print_table
 from counterrank.cli.files import WRITES_FILE, WRITES_TABLE
+from counterrank.cli.options import AnswerOptions
 from counterrank.errors import InputError
 from counterrank.output import write
 from counterrank.screen import json_text
@@ -18,22 +20,31 @@ from counterrank.simulate.truth import Truth, truth
 from counterrank.simulate.world import USERS, World, make_world
 
 
+@dataclass(frozen=True, kw_only=True)
+class WorldOptions:
+    """The made-up world."""
+
+    panel: ClassVar[str] = "The world"
+
+    queries: Annotated[int, typer.Option(help="Different queries.")] = 100
+    items: Annotated[int, typer.Option(help="Items per query.")] = 20
+    k: Annotated[int, typer.Option(help="Positions of a ranking.")] = 10
+    users: Annotated[str, typer.Option(help=f"How users click: {', '.join(USERS)}.")] = "pbm"
+    zipf: Annotated[float, typer.Option(help="Frequency of the r-th query ∝ 1/r^zipf; 0: all alike.")] = 1.0
+    eta: Annotated[float, typer.Option(help="Examination 1/k^eta of pbm users.")] = 1.0
+    noise: Annotated[float, typer.Option(help="Noise of the logging scores.")] = 1.0
+    temperature: Annotated[float, typer.Option(help="Temperature of the logging policy.")] = 1.0
+    uniform_share: Annotated[float, typer.Option(help="Share of impressions with a uniform ranking.")] = 0.0
+
+
 def simulate(
+    *,
     out: Annotated[Path, typer.Option(help="The log: .parquet, .csv or .jsonl (the last two also .gz)."), WRITES_TABLE],
-    impressions: int = typer.Option(100_000, help="Rows of the log."),
-    queries: int = typer.Option(100, help="Different queries."),
-    items: int = typer.Option(20, help="Items per query."),
-    k: int = typer.Option(10, help="Positions of a ranking."),
-    users: str = typer.Option("pbm", help=f"How users click: {', '.join(USERS)}."),
-    days: int = typer.Option(7, help="Days, of equally many impressions."),
-    drift: float = typer.Option(0.0, help="How much each day's logging scores differ (standard deviation)."),
-    drift_share: float = typer.Option(1.0, help="Share of the queries that drift touches each day."),
-    zipf: float = typer.Option(1.0, help="Frequency of the r-th query ∝ 1/r^zipf; 0: all alike."),
-    eta: float = typer.Option(1.0, help="Examination 1/k^eta of pbm users."),
-    noise: float = typer.Option(1.0, help="Noise of the logging scores."),
-    temperature: float = typer.Option(1.0, help="Temperature of the logging policy."),
-    uniform_share: float = typer.Option(0.0, help="Share of impressions with a uniform ranking."),
-    seed: int = typer.Option(0, help="The same seed gives the same files."),
+    impressions: Annotated[int, typer.Option(help="Rows of the log.")] = 100_000,
+    days: Annotated[int, typer.Option(help="Days, of equally many impressions.")] = 7,
+    drift: Annotated[float, typer.Option(help="How much each day's logging scores differ (standard deviation).")] = 0.0,
+    drift_share: Annotated[float, typer.Option(help="Share of the queries that drift touches each day.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 0,
     logging_out: Annotated[
         Path | None, typer.Option(help="Scores of the logging policy (read with --temperature 1)."), WRITES_TABLE
     ] = None,
@@ -46,7 +57,8 @@ def simulate(
     truth_out: Annotated[
         Path | None, typer.Option(help="JSON file with the true values of the three policies."), WRITES_FILE
     ] = None,
-    as_json: bool = typer.Option(False, "--json", help="One JSON object on stdout."),
+    world: WorldOptions = WorldOptions(),
+    answer: AnswerOptions = AnswerOptions(),
 ) -> None:
     """Make a click log from a made-up world whose truth is known.
 
@@ -56,34 +68,23 @@ def simulate(
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")
-    world = make_world(
-        queries=queries,
-        items=items,
-        k=k,
-        users=users,
-        seed=seed,
-        zipf=zipf,
-        eta=eta,
-        noise=noise,
-        temperature=temperature,
-        uniform_share=uniform_share,
-    )
+    made = make_world(**asdict(world), seed=seed)
     written = {"log": str(out)}
-    choices = {"logging": (logging_out, world.logging_scores), "better": (better_out, world.better)}
-    for name, (path, policy) in {**choices, "worse": (worse_out, world.worse)}.items():
+    choices = {"logging": (logging_out, made.logging_scores), "better": (better_out, made.better)}
+    for name, (path, policy) in {**choices, "worse": (worse_out, made.worse)}.items():
         if path is not None:
             policy().save(path)
             written[name] = str(path)
-    clicks = write_log(world, out, impressions, seed + 1, days=days, drift=drift, drift_share=drift_share)
-    truths = _truths(world)
+    clicks = write_log(made, out, impressions, seed + 1, days=days, drift=drift, drift_share=drift_share)
+    truths = _truths(made)
     if truth_out is not None:
         written["truth"] = str(truth_out)
         write(truth_out, (json_text(truths, indent=2) + "\n").encode(), "--truth-out")
     result = {
         "impressions": impressions,
-        "queries": queries,
-        "positions": k,
-        "users": users,
+        "queries": world.queries,
+        "positions": world.k,
+        "users": world.users,
         "days": days,
         "drift": drift,
         "seed": seed,
@@ -92,7 +93,7 @@ def simulate(
         "truth": truths,
         "written": written,
     }
-    if as_json:
+    if answer.as_json:
         print_json(json_text(result))
     else:
         _print(result, truths, written)

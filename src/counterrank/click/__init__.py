@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from counterrank.click.base import ClickModel
 from counterrank.click.bayesian import DynamicBayesian, fit_bayesian, fit_simplified
 from counterrank.click.cascade import Cascade, fit_cascade
@@ -21,7 +23,7 @@ from counterrank.click.rates import (
     fit_rank_rate,
 )
 from counterrank.click.user_browsing import UserBrowsing, fit_user_browsing
-from counterrank.errors import unknown
+from counterrank.registry import Registry, subclass_of
 
 CLICK_MODELS: dict[str, type[ClickModel]] = {
     "ctr": GlobalRate,
@@ -34,7 +36,14 @@ CLICK_MODELS: dict[str, type[ClickModel]] = {
     "dbn": DynamicBayesian,
     "ccm": ClickChain,
 }
-FITS: dict[str, Fitter] = {
+
+
+def _admit(name: str, value: Any) -> Fitter:
+    """How a click model of another package is fitted."""
+    return cast(Fitter, subclass_of(ClickModel)(name, value).fit)
+
+
+FITS: Registry[Fitter] = Registry("click model", "counterrank.click_models", _admit, {
     "ctr": fit_global_rate,
     "rank-ctr": fit_rank_rate,
     "item-ctr": fit_item_rate,
@@ -47,7 +56,7 @@ FITS: dict[str, Fitter] = {
     "sdbn": fit_simplified,
     "dbn": fit_bayesian,
     "ccm": fit_click_chain,
-}
+})  # fmt: skip
 CLOSED = ("ctr", "rank-ctr", "item-ctr", "cm", "dcm", "pbm-paper", "sdbn")  # no iterations, no patterns
 
 
@@ -61,13 +70,13 @@ def fit_clicks(
 ) -> Fit:
     """Fit the model of this name: posterior means under Beta(`prior`), position parameters pooled or per query.
 
-    >>> from counterrank.evaluate import count_clicks
+    >>> from counterrank.setting.click_counts import count_clicks
     >>> log = {"query": ["q"] * 4, "items": [["a", "b"]] * 4, "clicks": [[1, 0], [0, 1], [0, 0], [1, 1]]}
     >>> fit_clicks("cm", count_clicks(log)).model.attraction.tolist()
     [0.5, 0.5]
     """
     if model not in FITS:
-        raise unknown("click model", model, FITS)
+        raise FITS.unknown(model)
     options = Options(prior, scope) if iterations is None else Options(prior, scope, iterations)
     return FITS[model](counts, options)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+
+if TYPE_CHECKING:
+    from counterrank.click.counts import ClickCounts
+    from counterrank.click.fit import Fit, Options
 
 Floats = NDArray[np.float64]
 Clicks = NDArray[np.int8]
@@ -23,6 +27,11 @@ class ClickModel(ABC):
     """
 
     assumption: ClassVar[str]  # in one sentence
+
+    @classmethod
+    def fit(cls, counts: ClickCounts, options: Options) -> Fit:
+        """The model with the parameters that these counts speak for: for models of one's own; ours are in `FITS`."""
+        raise InputError(f"{cls.__name__} cannot be fitted: it has no `fit`")
 
     @abstractmethod
     def click_probabilities(self, queries: Codes, rankings: Codes) -> Floats:

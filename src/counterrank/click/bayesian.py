@@ -9,7 +9,7 @@ from counterrank.click.base import Floats, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import Fit, Looks, Options, effective
+from counterrank.click.fit import LAST, Fit, Looks, Options, effective
 from counterrank.click.halves import in_halves
 from counterrank.click.walk import bayesian_step
 from counterrank.ids import Codes
@@ -42,7 +42,7 @@ def fit_simplified(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Closed form with γ = 1: read down to the last click, everything where there is none; the last click satisfied."""
     clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
     satisfied = options.other.mean(counts.looks.last, clicks)
-    return Fit(DynamicBayesian(options.mean(clicks, looks), satisfied), Looks(clicks, looks))
+    return Fit(DynamicBayesian(options.mean(clicks, looks), satisfied), Looks(clicks, looks), biased=LAST)
 
 
 def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:

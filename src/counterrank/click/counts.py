@@ -17,7 +17,7 @@ from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClickCounts:
     """A log as click models see it. Closed-form models need the tables, the others `patterns` too."""
 
@@ -37,7 +37,8 @@ class ClickCounts:
     @classmethod
     def of(cls, pairs: Pairs, patterns: Patterns) -> ClickCounts:
         """From grouped impressions alone."""
-        return cls(pairs, *patterns.counts(len(pairs), len(pairs.query_ids)), patterns)
+        impressions, shown, clicked, looks = patterns.counts(len(pairs), len(pairs.query_ids))
+        return cls(pairs=pairs, impressions=impressions, shown=shown, clicked=clicked, looks=looks, patterns=patterns)
 
     def need_patterns(self, model: str) -> Patterns:
         if self.patterns is None:
@@ -61,7 +62,11 @@ class ClickCounts:
             chunks: Iterable[Rankings] = self.rankings.chunks()
         elif self.patterns is not None:
             n = self.patterns.impressions.astype(np.float64)
-            chunks = [Rankings(self.patterns.queries, self.patterns.rankings, n, n, n).merged()]
+            chunks = [
+                Rankings(
+                    queries=self.patterns.queries, rows=self.patterns.rankings, impressions=n, reward=n, reward2=n
+                ).merged()
+            ]
         else:
             raise InputError("rankings were not counted: count the log with rankings=True")
         queries, rows, often = [], [], []

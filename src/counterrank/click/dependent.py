@@ -9,7 +9,7 @@ from counterrank.click.base import Floats, at_positions, by_position, chances, s
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import Fit, Looks, Options, effective, squeezed
+from counterrank.click.fit import LAST, Fit, Looks, Options, effective, squeezed
 from counterrank.click.halves import in_halves
 from counterrank.click.walk import dependent_step
 from counterrank.ids import Codes
@@ -48,7 +48,7 @@ def fit_dependent(counts: ClickCounts, options: Options = Options()) -> Fit:
     clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
     at, last = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.looks.last_at))
     model = DependentClick(options.mean(clicks, looks), squeezed(options.other.mean(at - last, at)))
-    return Fit(model, Looks(clicks, looks))
+    return Fit(model, Looks(clicks, looks), biased=LAST)
 
 
 def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterrank.click.base import Floats
 from counterrank.click.profile import em_step, gradient_and_curvature, maximise_attraction
-from counterrank.errors import InputError
+from counterrank.errors import InputError, Unanswerable
 
 _RIDGE = 1e-9  # relative to the curvature's diagonal
 _TRIALS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExaminationFit:
     """One curve for the whole log, and each pair's attraction on that scale."""
 
@@ -54,11 +54,13 @@ def fit_examination(
     pairs, positions = n.shape
     at_position, clicks_at = n.sum(axis=0), c.sum(axis=0)
     if positions == 0 or at_position[0] == 0:
-        raise InputError(
-            "position 1 was never shown, so the examination curve has no scale: give --examination numbers"
+        raise Unanswerable(
+            "position 1 was never shown, so the examination curve has no scale: give `examination` numbers"
         )
     if clicks_at[0] == 0:
-        raise InputError("position 1 has no clicks, so the examination curve has no scale: give --examination numbers")
+        raise Unanswerable(
+            "position 1 has no clicks, so the examination curve has no scale: give `examination` numbers"
+        )
     # A pair without clicks fits best at attraction 0, a position without clicks at examination 0: both then add 0.
     rows, columns = np.flatnonzero(c.any(axis=1)), np.flatnonzero(clicks_at > 0)
     hits = np.ascontiguousarray(c[np.ix_(rows, columns)])
@@ -71,13 +73,13 @@ def fit_examination(
     attraction[rows] = climbed.attraction * climbed.examination[0]
     linked = _linked(n[rows] > 0)
     return ExaminationFit(
-        examination,
-        attraction,
-        climbed.log_likelihood,
-        climbed.iterations,
-        climbed.converged,
-        linked,
-        _notes(at_position, clicks_at, linked, climbed.converged),
+        examination=examination,
+        attraction=attraction,
+        log_likelihood=climbed.log_likelihood,
+        iterations=climbed.iterations,
+        converged=climbed.converged,
+        linked=linked,
+        notes=_notes(at_position, clicks_at, linked, climbed.converged),
     )
 
 

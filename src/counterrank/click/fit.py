@@ -15,6 +15,7 @@ from counterrank.errors import InputError
 Scope = Literal["pooled", "query"]
 SCOPES: tuple[Scope, ...] = ("pooled", "query")
 ITERATIONS = 50
+LAST = "the last click is taken for the last look, though users may have read on"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Fit:
     trace: tuple[float, ...] = ()  # log-likelihood plus penalty before each iteration; empty for a closed form
     converged: bool = True
     notes: tuple[str, ...] = ()
+    biased: str = ""  # why it does not find the model that clicks are drawn from, where it does not
 
     @property
     def iterations(self) -> int:

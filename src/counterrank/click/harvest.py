@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterrank.click.examination import ExaminationFit, fit_examination
-from counterrank.errors import InputError
+from counterrank.errors import Unanswerable
 
 HARVESTED = 100  # positions, each beside every other: memory grows with their third power
 
@@ -37,5 +37,5 @@ def harvest_examination(shown: ArrayLike, clicked: ArrayLike) -> ExaminationFit:
         both[row, [j, k]] = weight.sum()
         hits[row, [j, k]] = weight @ rate[:, j], weight @ rate[:, k]
     if not both.any():
-        raise InputError("no item was shown at two positions: the log holds no experiment to harvest")
+        raise Unanswerable("no item was shown at two positions: the log holds no experiment to harvest")
     return fit_examination(both, np.minimum(hits, both))

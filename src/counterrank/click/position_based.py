@@ -54,7 +54,8 @@ def fit_position_based_paper(counts: ClickCounts, options: Options = Options()) 
     curve = np.divide(clicked, seen, out=np.zeros_like(shown), where=seen > 0)  # 0 of a query with no impressions
     weight = curve[counts.pairs.queries if options.scope == "query" else np.zeros(len(counts.pairs), dtype=np.int64)]
     looks = Looks((counts.clicked * weight).sum(axis=1), (counts.shown * weight).sum(axis=1))
-    return Fit(PositionBased(options.mean(looks.clicks, looks.looks), squeezed(curve)), looks)
+    model = PositionBased(options.mean(looks.clicks, looks.looks), squeezed(curve))
+    return Fit(model, looks, biased="examination holds the attraction of what stands there")
 
 
 def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit:

@@ -13,7 +13,7 @@ FLOOR = 1e-6  # a chance below it counts as this much: a model that rules out wh
 CHUNK = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Score:
     """Of one model on one set of impressions; per-pattern parts are kept, so that models can be compared in pairs."""
 
@@ -67,7 +67,15 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
     influence = np.zeros(len(patterns))
     for k in np.flatnonzero(ok):
         influence += slope[k] * np.where(patterns.coded[:, k] >= 0, bits[:, k] - mean[k], 0.0)
-    return Score(float(n @ logs / n.sum()), float(by_position[ok].mean()), by_position, impossible, logs, influence, n)
+    return Score(
+        log_likelihood=float(n @ logs / n.sum()),
+        perplexity=float(by_position[ok].mean()),
+        by_position=by_position,
+        impossible=impossible,
+        logs=logs,
+        influence=influence,
+        impressions=n,
+    )
 
 
 def _chance(probability: Floats, clicks: np.ndarray, shown: np.ndarray) -> Floats:

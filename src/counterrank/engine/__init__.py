@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from counterrank.engine.embedded import Embedded
 from counterrank.engine.plan import Coefficients, Engine, Metric, Moments, Pass, Plan, WantedRankings
 from counterrank.errors import unknown
 
-ENGINES = ("duckdb", "ibis", "spark", "spark://HOST:PORT", "local[N]")
+
+def _own_backend(name: str) -> Engine:
+    from counterrank.engine.relational import OwnBackend
+
+    return OwnBackend()
+
+
+def _spark(name: str) -> Engine:
+    from counterrank.engine.spark import open_spark
+
+    return open_spark(name)
+
+
+ENGINES: dict[str, Callable[[str], Engine]] = {  # each is given the name that it was asked for by
+    "duckdb": lambda name: Embedded(),
+    "ibis": _own_backend,
+    "spark": _spark,
+    "spark://HOST:PORT": _spark,
+    "local[N]": _spark,
+}
+_MASTERS = ("spark://", "local", "yarn", "k8s://")  # how addresses of a Spark master begin
 
 
 def open_engine(engine: str | Engine) -> Engine:
     """The engine of this name; a Spark master's address opens Spark there."""
     if not isinstance(engine, str):
         return engine
-    if engine == "duckdb":
-        return Embedded()
-    if engine == "ibis":
-        from counterrank.engine.relational import OwnBackend
-
-        return OwnBackend()
-    if engine == "spark" or engine.startswith(("spark://", "local[", "local", "yarn", "k8s://")):
-        from counterrank.engine.spark import open_spark
-
-        return open_spark(engine)
-    raise unknown("engine", engine, ENGINES)
+    opened = _spark if engine.startswith(_MASTERS) else ENGINES.get(engine)
+    if opened is None:
+        raise unknown("engine", engine, ENGINES)
+    return opened(engine)
 
 
 __all__ = [

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.engine import kernels
 from counterrank.engine.plan import Plan, WantedRankings
+from counterrank.engine.records import PairSlots, ShownRows
 from counterrank.engine.tables import PairTable, Vocabulary
 from counterrank.errors import InputError
 from counterrank.ids import Codes
@@ -77,16 +78,17 @@ class Coder:
         longest = int(np.diff(rows.offsets).max())
         coded = self._scratch(len(rows), min(longest, self.top))
         clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
+        shown = ShownRows(codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks")
         # most pairs are met in the first batch: by query, so that those of one query lie together in memory
         order = kernels.by_query(codes, self.queries.size)[0] if self.used == 0 else np.zeros(0, dtype=np.int64)
         done = 0
         while True:
             before = int(self.size[kernels.ITEMS])
             fresh = np.empty(len(self.items.slots) // 4 + longest + 1 if insert else 0, dtype=np.int64)
+            pairs = PairSlots(self.pairs.slots, self.pairs.query, self.pairs.item)
             done = kernels.code_rows(
-                done, order, codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks", self.top,
-                self.plan.all_items, insert, self.size, self.pairs.slots, self.pairs.query, self.pairs.item,
-                self.items.slots, fresh, coded, SECRET,
+                done, order, shown, self.top, self.plan.all_items, insert, self.size, pairs, self.items.slots, fresh,
+                coded, SECRET,
             )  # fmt: skip
             if done < 0:
                 raise InputError("the log changed while it was read: try again when nothing writes to it")

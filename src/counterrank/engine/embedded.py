@@ -8,15 +8,17 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from counterrank.engine import kernels
+from counterrank.engine.cells import ShownCells
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tallier import Tallier
-from counterrank.errors import InputError
+from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
@@ -102,9 +104,7 @@ class EmbeddedPass:
         per_query = self.tallier.per_query[: coder.queries.size]
         keep = (per_query[:, 0] > 0) & coder.covered(coder.queries.size)
         if not keep.any():
-            raise InputError(
-                f"{self.log.name}: {self.plan.judged} rankings for none of the log's queries: are their ids the same?"
-            )
+            raise NoneFound(f"{self.log.name}: the log has none of the queries asked for: are their ids the same?")
         ids = coder.queries.ids()
         in_turn = id_order(ids.texts)  # of all queries, the coder's codes in the one order of ids
         codes = in_turn[keep[in_turn]]
@@ -155,7 +155,14 @@ class EmbeddedPass:
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
         if self.plan.pages == "none" or not self.kept.complete:
             return None
-        return RowPages(self.kept, rows, self._query_of(len(rows)), codes, positions, self.plan.weights(positions))
+        return RowPages(
+            kept=self.kept,
+            pair_rows=rows,
+            pair_query=self._query_of(len(rows)),
+            codes=codes,
+            positions=positions,
+            theta=self.plan.weights(positions),
+        )
 
     def _query_of(self, pairs: int) -> Codes:
         """The final code of the query of each pair of the coder."""
@@ -171,12 +178,14 @@ class EmbeddedPass:
     def moments(self, coefficients: Coefficients) -> Moments:
         rows = self._rows_of(coefficients.pairs)
         estimators = len(coefficients.scale)
-        used = rows >= 0
-        table = np.zeros((len(rows), coefficients.pairs.positions, 2 * estimators))
-        for e in range(estimators):
-            table[used, :, 2 * e] = coefficients.weight[e][rows[used]]
-            table[used, :, 2 * e + 1] = coefficients.offset[e][rows[used]]
+        in_memory = self.kept.complete and not self.kept.spilled
+        cells = ShownCells.of(self.kept.in_memory, len(rows), coefficients.pairs.positions) if in_memory else None
+        table = _interleaved(coefficients, rows, cells)
         pair_query = self._query_of(len(rows))
+        if cells is not None:
+            at_first = cells.position == 0
+            pair_query = pair_query[cells.pair[at_first]]
+        kept = self.kept.in_memory if cells is None else [cells.recoded(part) for part in self.kept.in_memory]
         out = np.zeros((len(self.counts.impressions), estimators, 4))
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
@@ -203,8 +212,8 @@ class EmbeddedPass:
             if total != self.log_impressions:
                 raise InputError(f"{self.log.name}: the log changed while it was read: try again")
             return done()
-        in_order = [part for part in self.kept.in_memory if len(part.starts)]
-        for part in self.kept.in_memory:
+        in_order = [part for part in kept if len(part.starts)]
+        for part in kept:
             if not len(part.starts):
                 add(part, 0, len(part.coded))
         for part in self.kept.on_disk():
@@ -230,3 +239,20 @@ class EmbeddedPass:
         number = np.cumsum(pairs) * pair_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
+
+
+def _interleaved(coefficients: Coefficients, rows: Codes, cells: ShownCells | None) -> NDArray[np.float64]:
+    """Weight and offset of each estimator in turn, by pair of the coder (or place among the cells) and position."""
+    columns = [each for both in zip(coefficients.weight, coefficients.offset, strict=True) for each in both]
+    if cells is None:
+        used = rows >= 0
+        table = np.zeros((len(rows), coefficients.pairs.positions, len(columns)))
+        for number, column in enumerate(columns):
+            table[used, :, number] = column[rows[used]]
+        return table
+    table = np.zeros((cells.most, coefficients.pairs.positions, len(columns)))
+    row = rows[cells.pair]
+    used = row >= 0
+    for number, column in enumerate(columns):
+        table[cells.place[used], cells.position[used], number] = column[row[used], cells.position[used]]
+    return table

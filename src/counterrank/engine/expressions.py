@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from counterrank.engine.calendar import day_number
 from counterrank.errors import InputError
 from counterrank.limits import LARGEST
-from counterrank.log.problems import Problem
+from counterrank.log.problems import RowProblem
 from counterrank.log.reader import SEPARATOR
 from counterrank.statistics.histogram import NUDGE
 
@@ -115,9 +115,9 @@ def fold(table: ir.Table) -> ir.Table:
     found = [(g["folding"] > 0, g["folding"])] if "folding" in t.columns else []
     folding = ibis.cases(
         *found,
-        (g.impression.isnull(), int(Problem.IMPRESSION)),
-        (differs, int(Problem.DIFFERS)),
-        (~in_order.fill_null(False), int(Problem.POSITIONS)),
+        (g.impression.isnull(), int(RowProblem.IMPRESSION)),
+        (differs, int(RowProblem.DIFFERS)),
+        (~in_order.fill_null(False), int(RowProblem.POSITIONS)),
         else_=0,
     )
     page += ["timed"] if "timed" in t.columns else []
@@ -165,28 +165,28 @@ def by_problem(kept: ir.Table) -> ir.Table:
 def _problem(table: ir.Table, repair: bool) -> Any:
     t: Any = table
     has = set(table.columns)
-    bad: list[tuple[Any, Problem]] = [
-        (t["query"].isnull(), Problem.QUERY),
-        (t["items"].isnull() | (t["items"].length() == 0), Problem.ITEMS),
-        (t["items"].filter(unnamed).length() > 0, Problem.ITEM),
+    bad: list[tuple[Any, RowProblem]] = [
+        (t["query"].isnull(), RowProblem.QUERY),
+        (t["items"].isnull() | (t["items"].length() == 0), RowProblem.ITEMS),
+        (t["items"].filter(unnamed).length() > 0, RowProblem.ITEM),
     ]
     if not repair:
-        bad.append((t["items"].unique().length() < t["items"].length(), Problem.REPEATED))
+        bad.append((t["items"].unique().length() < t["items"].length(), RowProblem.REPEATED))
     if "clicks" in has:
         wrong = t.clicks.filter(lambda click: click.isnull() | ~click.isin([0.0, 1.0]))
-        bad.append((t.clicks.isnull(), Problem.CLICKS))
-        bad.append((t.clicks.length() != t["items"].length(), Problem.LENGTH))
-        bad.append((wrong.length() > 0, Problem.CLICK))
+        bad.append((t.clicks.isnull(), RowProblem.CLICKS))
+        bad.append((t.clicks.length() != t["items"].length(), RowProblem.LENGTH))
+        bad.append((wrong.length() > 0, RowProblem.CLICK))
     if "reward" in has:
-        bad.append((~_finite(t.reward), Problem.REWARD))
-        bad.append((t.reward.abs() > LARGEST, Problem.LARGE))
+        bad.append((~_finite(t.reward), RowProblem.REWARD))
+        bad.append((t.reward.abs() > LARGEST, RowProblem.LARGE))
     if "propensity" in has:
-        bad.append((~((t.propensity > 0) & (t.propensity <= 1) & _finite(t.propensity)), Problem.PROPENSITY))
+        bad.append((~((t.propensity > 0) & (t.propensity <= 1) & _finite(t.propensity)), RowProblem.PROPENSITY))
     if "impressions" in has:
         m = t.impressions
-        bad.append((~(_finite(m) & (m >= 1) & (m < 2**53) & (m == m.floor())), Problem.IMPRESSIONS))
+        bad.append((~(_finite(m) & (m >= 1) & (m < 2**53) & (m == m.floor())), RowProblem.IMPRESSIONS))
     if "day" in has:
-        bad.append((t.day.isnull(), Problem.DAY))
+        bad.append((t.day.isnull(), RowProblem.DAY))
     first = ibis.cases(*((where.fill_null(True), int(what)) for where, what in bad), else_=0)
     return ibis.ifelse(t.folding > 0, t.folding, first).cast("int64") if "folding" in has else first.cast("int64")
 

@@ -36,6 +36,11 @@ class KeptRows:
             self.complete = False
             self.in_memory = []
 
+    @property
+    def spilled(self) -> bool:
+        """Whether some batches are on disk."""
+        return self._files > 0
+
     def on_disk(self) -> Iterator[CodedRows]:
         """The batches that did not fit, one at a time."""
         for number in range(self._files):

@@ -108,14 +108,15 @@ GROUPS, LONGEST = 0, 1
 
 @njit(nogil=True)
 def code_rows(
-    start, order, query_codes, offsets, item_keys, clicks, has_clicks, top, register_all, insert, size, pair_slots,
-    pair_query, pair_item, item_slots, fresh_items, coded, secret,
+    start, order, shown, top, register_all, insert, size, pairs, item_slots, fresh_items, coded, secret
 ):  # fmt: skip
     """Rows as 2·pair + click per position, from the `start`-th in order; new pairs and items get the next codes.
 
     An empty order is that of the rows. Returns the place in order that it had no room for, or -1 where a pair is new
     and must not be (insert is False).
     """
+    query_codes, offsets, item_keys, clicks, has_clicks = shown
+    pair_slots, pair_query, pair_item = pairs
     pair_mask = np.uint64(len(pair_slots) // 3 - 1)
     item_mask = np.uint64(len(item_slots) // 2 - 1)
     for i in range(start, len(query_codes)):
@@ -159,16 +160,16 @@ def code_rows(
 
 
 @njit(nogil=True)
-def tally_rows(
-    start, query_codes, covered, offsets, reward, has_reward, impressions, propensity, bits, by_propensity,
-    theta, size, pair_item, tally, per_query, groups_wanted, wanted_keys, group_slots, group_query, group_rows,
-    group_sums, group_propensity, group_clicks, coded, days, per_day, secret,
-):  # fmt: skip
+def tally_rows(start, batch, wanted, sums, groups, secret):
     """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 
     In the order of the rows: with those of one query in a row, cells would be read just after they were written, which
     the processor guesses wrong and pays for. Rows of queries that were not asked for are crossed out.
     """
+    query_codes, offsets, impressions, reward, propensity, bits, days, coded = batch
+    covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys = wanted
+    size, pair_item, tally, per_query, per_day = sums
+    group_slots, group_query, group_rows, group_sums, group_propensity, group_clicks = groups
     group_mask = np.uint64(len(group_slots) // 2 - 1)
     wanted_mask = np.uint64(len(wanted_keys) - 1)
     for r in range(start, len(query_codes)):

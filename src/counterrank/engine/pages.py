@@ -18,7 +18,7 @@ from counterrank.statistics.rankings import Rankings
 CHUNK_ROWS = 1 << 15  # what a thread reads at a time stays in a processor's cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowPages:
     """`Counts.pages` of the embedded engine. Pair p of the coder is row pair_rows[p], of query pair_query[p]."""
 
@@ -53,7 +53,8 @@ class RowPages:
             picked, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high,
             queries, shown, sums,
         )  # fmt: skip
-        return Rankings(queries[:used], shown[:used], *sums[:, :used])
+        n, total, squares = sums[:, :used]
+        return Rankings(queries=queries[:used], rows=shown[:used], impressions=n, reward=total, reward2=squares)
 
     def moved(self, pair_rows: Codes) -> RowPages:
         known = self.pair_rows >= 0

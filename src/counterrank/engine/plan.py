@@ -26,7 +26,7 @@ class WantedRankings:
     items: pa.Array  # list of text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The first pass: which queries, which reward, how deep, and whether rankings are counted."""
 
@@ -44,7 +44,6 @@ class Plan:
     whole_log: bool = False  # also count pairs of the queries that were not asked for
     days: bool = False  # also add up each day, where the log has days
     overview: bool = False  # also tell the number of days and the mean reward, whatever the metric, in the reading
-    judged: str = "the target has"  # whose queries these are, for the error where the log has none of them
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from counterrank.engine import expressions as x
 from counterrank.engine.arrow import beginnings, numbers, scatter, text
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
-from counterrank.errors import InputError
+from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids, is_text
 from counterrank.log import Log
 from counterrank.log.files import TEXT_TYPES, Part, Wanted, connect
 from counterrank.log.long_form import LongPart
 from counterrank.log.originals import shown
 from counterrank.log.parts import BATCH_ROWS, told
-from counterrank.log.problems import Problem, bad_row
+from counterrank.log.problems import RowProblem, bad_row
 from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
 from counterrank.log.reading import Reading, Tally
@@ -134,9 +134,7 @@ class RelationalPass:
             covered = rows.semi_join(engine.upload(pa.table({"query": plan.queries.unique()})), "query")
         whole, self.totals = (self._totals(part) for part in (rows, covered))
         if self.totals["n"] is None:
-            raise InputError(
-                f"{log.name}: {plan.judged} rankings for none of the log's queries: are their ids the same?"
-            )
+            raise NoneFound(f"{log.name}: the log has none of the queries asked for: are their ids the same?")
         self.rows = x.cut(covered, plan.top)
         self.counts = self._count(rows if plan.whole_log else covered, whole)
 
@@ -172,20 +170,22 @@ class RelationalPass:
     def _read(self) -> Reading:
         """How many rows are good, and what becomes of the others: an error that shows one, or a file that takes all."""
         log = self.log
-        rows_by = {Problem(row.pop("problem")): row for row in self.engine.fetch(x.by_problem(self.kept)).to_pylist()}
-        tally = Tally(**rows_by.pop(Problem.NONE, {}))
+        rows_by = {
+            RowProblem(row.pop("problem")): row for row in self.engine.fetch(x.by_problem(self.kept)).to_pylist()
+        }
+        tally = Tally(**rows_by.pop(RowProblem.NONE, {}))
         found = {problem: row["rows"] for problem, row in rows_by.items()}
         for problem, rows in found.items():
             tally.add(log.name, problem, rows)
         bad = self.kept.filter(self.kept["problem"] > 0)
         if found and log.stops:
             [row] = self.engine.fetch(bad.limit(1)).to_pylist()
-            raise bad_row(log.name, Problem(row["problem"]), shown(_content(row)))
+            raise bad_row(log.name, RowProblem(row["problem"]), shown(_content(row)))
         if log.writes and log.bad_rows is not None:
             with quarantine(log.bad_rows, log.joins) as aside:
                 for batch in self.engine.fetch(bad).to_batches(max_chunksize=BATCH_ROWS) if found else ():
                     for row in batch.to_pylist():
-                        aside.write(log.name, None, Problem(row["problem"]), _content(row), row["rows"])
+                        aside.write(log.name, None, RowProblem(row["problem"]), _content(row), row["rows"])
         if self.plan.overview:
             self._overview(tally)
         return log.read_as(tally)
@@ -224,22 +224,22 @@ class RelationalPass:
             whole_log = scatter(found, rows, len(distinct), int(whole["depth"]))
         rankings, pages = self._rankings(valued, pairs)
         return Counts(
-            pairs,
-            numbers(queries["impressions"], np.int64),
-            numbers(queries["reward"], np.float64),
-            numbers(queries["reward2"], np.float64),
-            shown,
-            clicked,
-            rankings,
-            int(whole["n"]),
-            int(self.totals["longest"]),
-            origin,
-            whole_log,
-            pages,
-            (float(least), float(largest)) if least is not None and largest is not None else None,
-            self._looks(pairs) if plan.looks else None,
-            self._patterns(pairs) if plan.patterns else None,
-            self._days(valued),
+            pairs=pairs,
+            impressions=numbers(queries["impressions"], np.int64),
+            reward=numbers(queries["reward"], np.float64),
+            reward2=numbers(queries["reward2"], np.float64),
+            shown=shown,
+            clicked=clicked,
+            rankings=rankings,
+            log_impressions=int(whole["n"]),
+            longest=int(self.totals["longest"]),
+            origin=origin,
+            whole=whole_log,
+            pages=pages,
+            extremes=(float(least), float(largest)) if least is not None and largest is not None else None,
+            looks=self._looks(pairs) if plan.looks else None,
+            patterns=self._patterns(pairs) if plan.patterns else None,
+            days=self._days(valued),
         )
 
     def _looks(self, pairs: Pairs) -> LookCounts:
@@ -296,13 +296,13 @@ class RelationalPass:
         queries, rows = _ranked(found, pairs)
         by_position = [numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
         return Rankings(
-            queries,
-            rows,
-            numbers(found["impressions"], np.float64),
-            numbers(found["reward"], np.float64),
-            numbers(found["reward2"], np.float64),
-            numbers(found["propensity"], np.float64) if self.plan.by_propensity else None,
-            np.stack(by_position, axis=1) if by_position else None,
+            queries=queries,
+            rows=rows,
+            impressions=numbers(found["impressions"], np.float64),
+            reward=numbers(found["reward"], np.float64),
+            reward2=numbers(found["reward2"], np.float64),
+            propensity=numbers(found["propensity"], np.float64) if self.plan.by_propensity else None,
+            clicks=np.stack(by_position, axis=1) if by_position else None,
         )
 
     def moments(self, coefficients: Coefficients) -> Moments:

@@ -1,4 +1,8 @@
-"""Spark: the same expressions beyond one machine. Files are read by Spark itself, tables in memory cross as Arrow."""
+"""Spark: the same expressions beyond one machine.
+
+Parquet files are read by Spark itself. All else (CSV, JSON Lines, tables in memory) is read by our own reader and
+handed over, since Spark reads text in ways of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,22 @@ import shutil
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from counterrank import temporary
 from counterrank.engine.relational import Relational, temporary_name
-from counterrank.errors import InputError
-from counterrank.log.files import TEXT_TYPES, ParquetPart, Part, TextPart, Wanted
+from counterrank.errors import InputError, NotInstalled
+from counterrank.log.files import ParquetPart, Part, TextPart, Wanted
 from counterrank.log.read import IbisPart
 
 JAVA = 17
@@ -37,14 +46,16 @@ def open_spark(address: str) -> Spark:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError("--engine spark needs pyspark: from counterrank's folder, pip install '.[spark]'") from None
+        raise NotInstalled(
+            "`engine='spark'` needs pyspark: from counterrank's folder, pip install '.[spark]'"
+        ) from None
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     running = SparkContext._active_spark_context
     master = "local[*]" if address == "spark" else address
     if running is not None and address not in ("spark", running.master):
         raise InputError(
             f"Spark runs at {running.master} in this process already, so it cannot open {address}: "
-            "use --engine spark, or stop that session first"
+            "use `engine='spark'`, or stop that session first"
         )
     if running is None:
         _check_java()
@@ -108,8 +119,8 @@ def _check_java() -> None:
         return
     came = "found none" if version is None else f"found Java {version}"
     where = f" in JAVA_HOME={os.environ['JAVA_HOME']}" if os.environ.get("JAVA_HOME") else ""
-    raise InputError(
-        f"--engine spark needs Java {JAVA} or later, {came}{where}: install one (Debian, Ubuntu: apt install "
+    raise NotInstalled(
+        f"`engine='spark'` needs Java {JAVA} or later, {came}{where}: install one (Debian, Ubuntu: apt install "
         f"openjdk-{JAVA}-jre-headless; macOS: brew install openjdk@{JAVA}), or set JAVA_HOME to where it is"
     )
 
@@ -119,60 +130,52 @@ class Spark(Relational):
     """The relational engine with Spark's own ways to read files, keep tables and hand over results."""
 
     session: Any = None
+    made: list[temporary.Folder] = field(default_factory=list)  # for what was scanned and is not kept yet
+    in_use: dict[str, list[temporary.Folder]] = field(default_factory=dict)  # by the name of the kept table
 
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
-        # Spark skips names that begin so, takes one big JSON array for a broken line, and a colon for a URL
-        readable = isinstance(part, ParquetPart | TextPart) and not re.search(r"^[_.]|\.json(\.gz)?$", part.path.name)
-        readable = readable and ":" not in os.path.abspath(part.name)
-        if isinstance(part, TextPart) and readable:
-            frame = self._text(part, wanted)
-        elif isinstance(part, ParquetPart) and readable:
-            frame = _chosen(self._read(part, lambda reader, path: reader.parquet(path)), wanted)
+        # Spark skips names that begin so, and takes a colon for a URL
+        if isinstance(part, ParquetPart) and part.path.name[0] not in "_." and ":" not in os.path.abspath(part.name):
+            frame = _chosen(self._read(part.path, part.name), wanted)
         elif isinstance(part, IbisPart) and getattr(part.expression.get_backend(), "_session", None) is self.session:
             return super().scan(part, wanted)
         else:
-            batches = list(part.batches(wanted))
-            schema = batches[0].schema if batches else pa.schema(part.types(wanted))
-            frame = self._frame(pa.Table.from_batches(batches, schema))
+            frame = self._handed_over(part, wanted)
         return self._named(frame)
 
-    def _read(self, part: ParquetPart | TextPart, read: Any) -> Any:
-        path = re.sub(r"([\\{}\[\]*?])", r"\\\1", str(part.path.absolute()))
+    def _read(self, path: Path, name: str) -> Any:
+        plain = re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path.absolute()))
         try:
-            return read(self.session.read, "file://" + path)
+            return self.session.read.parquet("file://" + plain)
         except Exception as error:
-            raise InputError(f"{part.name}: Spark cannot read it ({_first_line(error)})") from None
+            raise InputError(f"{name}: Spark cannot read it ({_first_line(error)})") from None
 
-    def _text(self, part: TextPart, wanted: Wanted) -> Any:
-        """All values as text first, so that ids are never typed and a value of the wrong type becomes missing."""
-        from pyspark.sql import functions as f
-        from pyspark.sql import types as t
+    def _handed_over(self, part: Part, wanted: Wanted) -> Any:
+        """Rows as our own reader gives them, so that text means the same on every engine.
 
-        lists = {theirs for ours, theirs in wanted.items() if TEXT_TYPES[ours].endswith("[]")}
-        if part.kind == "csv":
-            options = {"header": True, "multiLine": True, "quote": '"', "escape": '"', "mode": "FAILFAST"}
-            frame = self._read(part, lambda reader, path: reader.options(**options).csv(path))
-            frame = _chosen(frame, wanted).select(*(f.nullif(f.col(c), f.lit("")).alias(c) for c in wanted))
-            strict = {"allowSingleQuotes": "false", "mode": "PERMISSIVE"}
-            for ours in (c for c in wanted if wanted[c] in lists):
-                frame = frame.withColumn(ours, f.from_json(ours, "array<string>", strict))
-        else:
-            array = t.ArrayType(t.StringType())
-            fields = [t.StructField(c, array if c in lists else t.StringType()) for c in dict.fromkeys(wanted.values())]
-            schema = t.StructType(fields)
-            options = {"allowSingleQuotes": False, "mode": "PERMISSIVE"}
-            frame = self._read(part, lambda reader, path: reader.schema(schema).options(**options).json(path))
-            frame = _chosen(frame, wanted)
-        for ours in wanted:
-            kind = TEXT_TYPES[ours]
-            if kind == "DOUBLE":
-                frame = frame.withColumn(ours, f.expr(_number(ours)))
-            elif kind == "DOUBLE[]":
-                frame = frame.withColumn(ours, f.expr(f"transform({ours}, one -> {_number('one')})"))
-        return frame
+        From text files a Spark on this machine gets them as a temporary Parquet file, any other through its driver.
+        """
+        batches = _whole(part, wanted)
+        if not isinstance(part, TextPart) or not self.session.sparkContext.master.startswith("local"):
+            return self._frame(pa.Table.from_batches(list(batches)))
+        try:
+            folder = temporary.Folder()
+            path = Path(folder.name) / "rows.parquet"
+            first = next(batches)
+            schema = _taken(first.schema)
+            with pq.ParquetWriter(path, schema) as file:
+                for batch in chain([first], batches):
+                    file.write_table(pa.Table.from_batches([batch]).cast(schema))
+        except OSError as error:
+            raise InputError(
+                f"{part.name}: no temporary copy for Spark can be written ({error.strerror or _first_line(error)}): "
+                "make room, set TMPDIR to another folder, or give Parquet"
+            ) from None
+        self.made.append(folder)
+        return self._read(path, part.name)
 
     def _frame(self, table: pa.Table) -> Any:
-        return self.session.createDataFrame(table.cast(pa.schema([(f.name, _plain(f.type)) for f in table.schema])))
+        return self.session.createDataFrame(table.cast(_taken(table.schema)))
 
     def _named(self, frame: Any) -> ir.Table:
         name = temporary_name()
@@ -184,7 +187,9 @@ class Spark(Relational):
         from pyspark.sql import functions as f
 
         frame = self.session.sql(self.backend.compile(table)).withColumn("row", f.monotonically_increasing_id())
-        return self._named(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        kept = self._named(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        self.in_use[kept.get_name()], self.made = self.made, []
+        return kept
 
     def drop(self, table: ir.Table) -> None:
         try:
@@ -192,6 +197,7 @@ class Spark(Relational):
             self.session.catalog.dropTempView(table.get_name())
         except Exception:  # noqa: S110 - Spark may have stopped already
             pass
+        self.in_use.pop(table.get_name(), None)
 
     def upload(self, table: pa.Table) -> ir.Table:
         frame = self._frame(table)
@@ -204,14 +210,27 @@ class Spark(Relational):
             raise InputError(f"Spark could not count the log ({_first_line(error)})") from error
 
 
-def _number(name: str) -> str:
-    return f"CASE lower({name}) WHEN 'true' THEN 1.0D WHEN 'false' THEN 0.0D ELSE try_cast({name} AS DOUBLE) END"
+def _whole(part: Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """All batches of a part, one at least, with the same columns: what is wrong in a row of a CSV file is the last."""
+    marked = isinstance(part, TextPart) and part.kind == "csv"
+    none = True
+    for batch in part.batches(wanted):
+        none = False
+        if marked and "problem_" not in batch.schema.names:
+            batch = batch.append_column("problem_", pa.array(np.zeros(len(batch), np.int64)))
+        yield batch
+    if none:
+        yield pa.RecordBatch.from_pylist([], pa.schema(part.types(wanted)))
 
 
 def _chosen(frame: Any, wanted: Wanted) -> Any:
     from pyspark.sql import functions as f
 
     return frame.select(*(f.col("`" + theirs.replace("`", "``") + "`").alias(ours) for ours, theirs in wanted.items()))
+
+
+def _taken(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([(each.name, _plain(each.type)) for each in schema])
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

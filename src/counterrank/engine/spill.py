@@ -67,7 +67,12 @@ class Spill:
             if parts:
                 query, rows, sums, propensity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
                 yield Rankings(
-                    query, rows, sums[:, 0], sums[:, 1], sums[:, 2], propensity if self.by_propensity else None
+                    queries=query,
+                    rows=rows,
+                    impressions=sums[:, 0],
+                    reward=sums[:, 1],
+                    reward2=sums[:, 2],
+                    propensity=propensity if self.by_propensity else None,
                 ).merged()
 
     def _load(self, number: int, width: int, positions: int) -> tuple[Any, Any, Any, Any]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.coder import UNCUT, CodedRows, Coder, power_of_two
 from counterrank.engine.plan import Plan
+from counterrank.engine.records import Batch, GroupArrays, Sums, Wanted
 from counterrank.engine.spill import Spill, SpilledRankings
 from counterrank.engine.tables import GroupTable, Vocabulary
 from counterrank.ids import Codes
@@ -20,7 +21,7 @@ from counterrank.statistics.rankings import RankingGroups, Rankings
 
 
 class Tallier:
-    """What the first pass adds up. Groups beyond `group_room` go to disk."""
+    """What the first pass adds up. GroupArrays beyond `group_room` go to disk."""
 
     def __init__(self, plan: Plan, coder: Coder, group_room: int) -> None:
         self.plan, self.coder = plan, coder
@@ -61,14 +62,14 @@ class Tallier:
         if paid is not None:
             self._span(paid[(codes >= 0) & covered[codes]])
         days = self._day_codes(rows)
+        bits = propensity.view(np.uint64)
+        batch = Batch(codes, rows.offsets, rows.impressions, reward, propensity, bits, days, coded)
+        asked = Wanted(covered, theta, plan.metric == "reward", plan.by_propensity, wanted, keys)
+        sums = Sums(self.size, coder.pairs.item, coder.pairs.tally, self.per_query, self.per_day)
         done = 0
         while True:
-            done = kernels.tally_rows(
-                done, codes, covered, rows.offsets, reward, plan.metric == "reward", rows.impressions,
-                propensity, propensity.view(np.uint64), plan.by_propensity, theta, self.size, coder.pairs.item,
-                coder.pairs.tally, self.per_query, wanted, keys, groups.slots, groups.query, groups.rows, groups.sums,
-                groups.propensity, groups.clicks, coded, days, self.per_day, SECRET,
-            )  # fmt: skip
+            met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity, groups.clicks)
+            done = kernels.tally_rows(done, batch, asked, sums, met, SECRET)
             if done >= len(rows):
                 break
             self._make_group_room()
@@ -123,13 +124,13 @@ class Tallier:
             return SpilledRankings(self._set_down(used), pair_rows, new_query, positions)
         table = self.groups
         groups = Rankings(
-            table.query[:used],
-            table.rows[:used, :positions].astype(np.int64, copy=False),
-            table.sums[:used, 0],
-            table.sums[:used, 1],
-            table.sums[:used, 2],
-            table.propensity[:used] if self.plan.by_propensity else None,
-            table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
+            queries=table.query[:used],
+            rows=table.rows[:used, :positions].astype(np.int64, copy=False),
+            impressions=table.sums[:used, 0],
+            reward=table.sums[:used, 1],
+            reward2=table.sums[:used, 2],
+            propensity=table.propensity[:used] if self.plan.by_propensity else None,
+            clicks=table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
         )
         return groups.moved(pair_rows, new_query, positions).merged()
 

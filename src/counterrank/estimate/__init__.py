@@ -1,11 +1,11 @@
 """Estimators of a policy's value, by name."""
 
-from counterrank.estimate.base import Estimate, Evidence, Linear
+from counterrank.estimate.base import Estimate, LinearEstimate
 from counterrank.estimate.by_clicks import ByClicks
 from counterrank.estimate.by_rewards import ByRewards
 from counterrank.estimate.dm import DirectMethod
 from counterrank.estimate.dr import DoublyRobust, DoublyRobustList
-from counterrank.estimate.estimator import Estimator, Need, Weighs
+from counterrank.estimate.estimator import Estimator, Weighs
 from counterrank.estimate.ip import ItemPosition
 from counterrank.estimate.item import Item
 from counterrank.estimate.list import List, WeightedList
@@ -14,8 +14,12 @@ from counterrank.estimate.pi import Pseudoinverse
 from counterrank.estimate.rctr import RankClickThrough
 from counterrank.estimate.wip import WeightedItemPosition
 from counterrank.estimate.wpi import WeightedPseudoinverse
+from counterrank.registry import Registry, instance_of
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 
-ESTIMATORS: dict[str, Estimator] = {
+_ADMIT = instance_of(Estimator, "name")
+ESTIMATORS: Registry[Estimator] = Registry("estimator", "counterrank.estimators", _ADMIT, {
     "list": List(),
     "wlist": WeightedList(),
     "ip": ItemPosition(),
@@ -28,7 +32,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "dm": DirectMethod(),
     "dr": DoublyRobust(),
     "dr-list": DoublyRobustList(),
-}
+})  # fmt: skip
 
 LOG_MEAN = next(name for name, estimator in ESTIMATORS.items() if estimator.log_mean)
 
@@ -42,7 +46,7 @@ __all__ = [
     "Evidence",
     "Item",
     "ItemPosition",
-    "Linear",
+    "LinearEstimate",
     "List",
     "Need",
     "PositionBased",

@@ -8,78 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate._influence import Influence
-from counterrank.policy import BoundPolicy
+from counterrank.estimate.influence import Influence
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Table, sum_by
 
 Vector = NDArray[np.float64]
-ROUNDING = 1e-12  # relative: what is above a clip, or above 0, by less is so by rounding
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The counted log, the two policies on its pairs, and what a click is worth.
-
-    `shares`: marginals of the logging policy are shares in the log, so that weights and clicks come from the same rows;
-    `estimated`: so are the chances of rankings (they may be known, from the log's propensities).
-    `same`: the target is the logging policy, so that every weight is 1.
-    """
-
-    counts: Counts
-    target: BoundPolicy
-    logging: BoundPolicy
-    shown_by_target: Table  # (P, K) h(a, k | q)
-    shown_by_logging: Table  # (P, K) π(a, k | q)
-    weights: Vector  # (K,) θ
-    examination: Vector  # (K,) p
-    positions: int  # K as asked for: --top, which may be longer than any logged list
-    looks_below: tuple[float, float] = (0.0, 0.0)  # Σθ∘p and Σθ of positions that no list reaches
-    clip: float = np.inf
-    shares: bool = True
-    estimated: bool = True
-    same: bool = False
-    fitted: list[str] = field(default_factory=list)  # what the fit of the examination curve has to say
-    of_clicks: bool = True  # the reward is the weighted sum of clicks
-    by_propensity: bool = False  # rankings carry the chance that the log gives for them
-    features: Table | None = None  # (P, F)
-    featureless: NDArray[np.bool_] | None = None  # (P,) pairs without features
-    model: str = "ridge"  # the regression on features
-    limits: tuple[float, float] | None = None  # between what numbers rewards can lie, where users say
-    memo: dict[str, object] = field(default_factory=dict, repr=False)  # what several estimators share
-
-    def per_query(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Vector:
-        """Σ over the pairs (and positions) of each query, (Q,)."""
-        flat = table
-        if table.ndim == 2:
-            flat = table[:, 0] if table.shape[1] == 1 else table.sum(axis=1)
-        return sum_by(self.counts.pairs.queries, flat, len(self.counts.impressions))
-
-    def by_position(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Table:
-        """Σ over the pairs of each query, (Q, K)."""
-        if table.shape[1] == 1:
-            return self.per_query(table)[:, None]
-        return np.add.reduceat(table, self.counts.pairs.starts[:-1], axis=0)
-
-    def mean(self, per_query: Vector) -> float:
-        """The mean over impressions of something that each query has one of."""
-        return float(per_query @ self.counts.impressions / self.counts.total)
-
-    def ratio(self, target: Vector, logging: Vector, shown: NDArray[np.bool_]) -> tuple[Vector, NDArray[np.bool_]]:
-        """Importance weights clipped, and which of them were."""
-        if self.same:
-            raw = shown.astype(np.float64)
-        else:
-            there = logging > 0
-            whole = there.all()
-            raw = target / logging if whole else np.where(there, target, 0.0) / np.where(there, logging, 1.0)
-        clipped = raw > self.clip * (1 + ROUNDING)
-        return np.where(clipped, self.clip, raw) if clipped.any() else raw, clipped
-
-
-@dataclass(frozen=True)
-class Page:
+class Distance:
     """How far target and logging policy are apart for a page-level estimate (swaminathan2017, section 3.2)."""
 
     sigma2: float  # E[qᵀΓ†q]: the average mismatch
@@ -98,7 +36,7 @@ class Model:
     r2: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """A policy's value by one estimator. `second_moment` is Σψ², ψ being each impression's influence."""
 
@@ -111,7 +49,7 @@ class Estimate:
     warnings: list[str] = field(default_factory=list)
     mean_weight: float | None = None
     expected_weight: float | None = None  # what the mean weight should be, if the logging policy is the one that logged
-    page: Page | None = None  # what the pseudoinverse estimators add
+    distance: Distance | None = None  # what the pseudoinverse estimators add
     model: Model | None = None  # what the estimators with a regression add
     spreads: Callable[[], Spreads] | None = None  # how influences, terms and weights are spread over impressions
     width: float | None = None  # how far apart two impressions' terms can lie, where the value is their mean
@@ -124,22 +62,36 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Thin:
-    """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates."""
+    """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates.
 
-    weight: Table | Vector
-    variance: Table | Vector
+    The tables are large where lists are long, so that only the sums are kept, and the tables made again if need be.
+    """
+
+    per_pair: Vector  # (P,) the sums
+    tables: Callable[[], tuple[Table, Table]]  # weight and variance, made anew
+
+    @classmethod
+    def of(cls, tables: Callable[[], tuple[Table, Table]]) -> Thin:
+        weight, variance = tables()
+        squares = np.square(weight, out=weight)
+        squares = np.multiply(squares, variance, out=squares if squares.shape == variance.shape else None)
+        return cls(squares.sum(axis=1), tables)
 
     def total(self) -> float:
-        return float((self.weight**2 * self.variance).sum())
+        return float(self.per_pair.sum())
 
     def less(self, other: Thin) -> Thin:
         """Of the difference of two estimates from the same rates; where a weight is 0 its variance does not matter."""
-        variance = np.where(self.weight != 0, self.variance, other.variance)
-        return Thin(self.weight - other.weight, variance)
+
+        def tables() -> tuple[Table, Table]:
+            (one, variance), (two, others) = self.tables(), other.tables()
+            return one - two, np.where(one != 0, variance, others)
+
+        return Thin.of(tables)
 
 
-@dataclass(frozen=True)
-class Linear:
+@dataclass(frozen=True, kw_only=True)
+class LinearEstimate:
     """An estimate that is linear in an impression's clicks, waiting for the second pass over the rows.
 
     The influence of an impression of query q is Σₖ scaleₖ·weightₖ·clickₖ − offsetₖ + constant[q].
@@ -166,35 +118,35 @@ class Linear:
         second += self.thin.total() if self.thin is not None else 0.0
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
         return Estimate(
-            self.value,
-            self.per_query,
-            second if self.value is not None else None,
-            size,
-            self.clipped,
-            self.unsupported,
-            self.warnings,
-            float(w.sum() / impressions.sum()),
-            self.expected_weight,
+            value=self.value,
+            per_query=self.per_query,
+            second_moment=second if self.value is not None else None,
+            effective_sample_size=size,
+            clipped=self.clipped,
+            unsupported=self.unsupported,
+            warnings=self.warnings,
+            mean_weight=float(w.sum() / impressions.sum()),
+            expected_weight=self.expected_weight,
             spreads=lambda: spreads,
             width=self._width(counts) if self.bounded else None,
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
             within=self._within(r, r2, counts) if self.bounded else None,
         )
 
-    def less(self, other: Linear) -> Linear:
+    def less(self, other: LinearEstimate) -> LinearEstimate:
         """The difference of two estimates of the same impressions; each impression's influence is that of both."""
         value = None if self.value is None or other.value is None else self.value - other.value
         thin = self.thin.less(other.thin) if self.thin is not None and other.thin is not None else None
-        return Linear(
-            value,
-            self.per_query - other.per_query,
-            self.weight * self.scale - other.weight * other.scale,
-            np.ones_like(self.scale),
-            self.offset - other.offset,
-            self.constant - other.constant,
-            thin,
-            max(self.clipped, other.clipped),
-            max(self.unsupported, other.unsupported),
+        return LinearEstimate(
+            value=value,
+            per_query=self.per_query - other.per_query,
+            weight=self.weight * self.scale - other.weight * other.scale,
+            scale=np.ones_like(self.scale),
+            offset=self.offset - other.offset,
+            constant=self.constant - other.constant,
+            thin=thin,
+            clipped=max(self.clipped, other.clipped),
+            unsupported=max(self.unsupported, other.unsupported),
             bounded=self.bounded and other.bounded,
         )
 
@@ -210,6 +162,5 @@ class Linear:
         n = counts.impressions
         thin = np.zeros(len(n))
         if self.thin is not None:
-            lacking = self.thin.weight**2 * self.thin.variance
-            thin = sum_by(counts.pairs.queries, lacking.sum(axis=1) if lacking.ndim == 2 else lacking, len(n))
+            thin = sum_by(counts.pairs.queries, self.thin.per_pair, len(n))
         return np.maximum(r2 - r**2 / n, 0.0) + thin

@@ -7,8 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import Evidence, Linear, Thin, Vector
-from counterrank.estimate.estimator import Estimator, Need, Weighs
+from counterrank.estimate.base import LinearEstimate, Thin, Vector
+from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table
 
@@ -19,7 +21,7 @@ class ByClicks(Estimator):
     """V = 1/n Σᵢ Σₖ θₖ·clickᵢₖ·w(aₖ, k), with w = min(target/logging, M) of `chances`.
 
     Weights and clicks may come from the same rows: where shares of the log stand for the logging policy, an impression
-    moves its own weights, and what it moves them by is taken out of its influence (`rates`).
+    moves its own weights, and what it moves them by is taken out of its influence (`expected`).
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.CLICKS, Need.MARGINALS})
@@ -38,11 +40,15 @@ class ByClicks(Estimator):
         """All that a target can show, in the measure of `chances`."""
         return evidence.positions
 
-    def rates(self, evidence: Evidence) -> tuple[Table, Table]:
-        """What an impression that shows the pair brings by the log's own rates, and the rates' variance; (P, K) each,
-        or (P, 1) for the variance of one rate for all positions."""
-        counts, theta = evidence.counts, evidence.weights
-        return theta * click_rates(counts.shown, counts.clicked), theta**2 * _variances(counts)
+    def expected(self, evidence: Evidence) -> Table:
+        """(P, K) what an impression that shows the pair brings by the log's own rates; a table that may be changed."""
+        return evidence.weights * click_rates(evidence.counts.shown, evidence.counts.clicked)
+
+    def variances(self, evidence: Evidence) -> Table:
+        """(P, K) the variance of these rates, or (P, 1) where there is one for all positions."""
+        variance = _variances(evidence.counts)
+        variance *= evidence.weights**2
+        return variance
 
     def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
@@ -63,24 +69,36 @@ class ByClicks(Estimator):
         credit = weight * self.theta(evidence) * evidence.counts.clicked
         return self.per_query(evidence, credit, weight)
 
-    def estimate(self, evidence: Evidence) -> Linear:
+    def estimate(self, evidence: Evidence) -> LinearEstimate:
         counts, theta = evidence.counts, self.theta(evidence)
         weight, clipped = self.weights(evidence)
-        credit = weight * theta * counts.clicked
+        credit = weight * theta
+        credit *= counts.clicked
         gain, centre, undefined = self.norm(evidence, credit, weight)
-        value = None if undefined else float((gain * credit).sum() / counts.total)
-        free, (expected, variance) = self.moves(evidence, clipped), self.rates(evidence)
-        removed = np.where(free, gain * weight * (expected - centre), 0.0)
+        plain = isinstance(gain, float) and gain == 1.0
+        value = None if undefined else float((credit if plain else gain * credit).sum() / counts.total)
+        per_query = self.per_query(evidence, credit, weight)
+        del credit  # lists of thousands make large tables: each goes when it has had its say
+        free = self.moves(evidence, clipped)
+
+        def thin() -> tuple[Table, Table]:
+            return np.where(free, gain * weight, 0.0), self.variances(evidence)
+
+        lacking = Thin.of(thin)
+        removed = _removed(free, gain, weight, self.expected(evidence), centre)
         put_back = evidence.per_query(removed * counts.shown) / counts.impressions
+        if np.any(centre):
+            removed += gain * weight * centre
+            removed -= centre
         full = np.broadcast_to(weight, counts.shown.shape)
-        return Linear(
+        return LinearEstimate(
             value=value,
-            per_query=self.per_query(evidence, credit, weight),
+            per_query=per_query,
             weight=full,
             scale=gain * theta,
-            offset=removed + gain * weight * centre - centre if np.any(centre) else removed,
+            offset=removed,
             constant=put_back - (value or 0.0),
-            thin=Thin(np.where(free, gain * weight, 0.0), variance),
+            thin=lacking,
             clipped=_share_of(clipped, counts.shown),
             unsupported=self._unsupported(evidence),
             warnings=undefined,
@@ -103,6 +121,16 @@ class ByClicks(Estimator):
         return evidence.mean(evidence.per_query(np.where(logging > 0, 0.0, target))) / whole
 
 
+def _removed(
+    free: Flags | np.bool_, gain: Vector | float, weight: Table, expected: Table, centre: Vector | float
+) -> Table:
+    """gain·weight·(expected − centre) where a weight is free, else 0; written over `expected`."""
+    expected -= centre
+    expected *= gain * weight
+    np.copyto(expected, 0.0, where=~free)
+    return expected
+
+
 def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Table:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
 
@@ -120,9 +148,12 @@ def _variances(counts: Counts) -> Table:
     """
     shown, clicked = counts.shown, counts.clicked
     rate = click_rates(shown, clicked)
-    several = np.divide(shown * rate * (1 - rate), shown - 1, out=np.zeros(shown.shape), where=shown > 1)
+    variance = shown * rate
+    variance *= np.subtract(1, rate, out=rate)
+    np.divide(variance, shown - 1, out=variance, where=shown > 1)
     overall = click_rates(shown.sum(axis=0), clicked.sum(axis=0))
-    return np.where(shown == 1, overall * (1 - overall), several)
+    np.copyto(variance, overall * (1 - overall), where=shown == 1)
+    return variance
 
 
 def _expected(evidence: Evidence, weight: Table) -> float:

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate._groups import spreads
-from counterrank.estimate._influence import Influence
-from counterrank.estimate._list_sums import ListSums
-from counterrank.estimate._spread import width_of_products
-from counterrank.estimate.base import Estimate, Evidence, Page, Vector
+from counterrank.estimate.base import Distance, Estimate, Vector
 from counterrank.estimate.estimator import Estimator
+from counterrank.estimate.groups import spreads
+from counterrank.estimate.influence import Influence
+from counterrank.estimate.list_sums import ListSums
+from counterrank.estimate.spread import width_of_products
+from counterrank.setting.evidence import Evidence
 from counterrank.statistics.rankings import Rankings
 
 
@@ -34,7 +35,7 @@ class Weighed:
     undefined: str  # why there is no value where the weights sum to 0
     own: Callable[[], Influence] | None = None  # on each query's own value, self-normalised
     drawn: float = 0.0  # variance of V from rankings drawn to know the logging policy
-    page: Page | None = None
+    distance: Distance | None = None
     same: float = 1.0  # every weight, where target and logging policy are one
 
 
@@ -57,7 +58,16 @@ class ByRewards(Estimator):
         if self.self_normalised:
             if abs(mass) <= self.nothing * n:
                 said = [*sums.warnings, f"undefined: {found.undefined}"]
-                return Estimate(None, per_query, None, None, clipped, sums.unsupported, said, page=found.page)
+                return Estimate(
+                    value=None,
+                    per_query=per_query,
+                    second_moment=None,
+                    effective_sample_size=None,
+                    clipped=clipped,
+                    unsupported=sums.unsupported,
+                    warnings=said,
+                    distance=found.distance,
+                )
             shift, level, gain = float(sums.credit.sum() / mass), 0.0, n / mass
             value = counts.origin + shift
         else:
@@ -75,7 +85,7 @@ class ByRewards(Estimator):
             warnings=sums.warnings,
             mean_weight=mass / n,
             expected_weight=found.expected,
-            page=found.page,
+            distance=found.distance,
             spreads=lambda: spreads(evidence, found.chunks, influence),
             width=None if self.self_normalised else width_of_products(found.reach, evidence),
             reach=None if self.self_normalised else found.reach,

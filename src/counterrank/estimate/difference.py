@@ -6,46 +6,47 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from counterrank.estimate import _page
-from counterrank.estimate._direct import fitted
-from counterrank.estimate._groups import moments, paged, ranked, spreads
-from counterrank.estimate._influence import of_difference
-from counterrank.estimate._list_sums import known_rankings
-from counterrank.estimate._regression import regression
-from counterrank.estimate._spread import width_of_products
-from counterrank.estimate.base import Estimate, Evidence, Linear
-from counterrank.estimate.estimator import Estimator, Need, Weighs
+from counterrank.estimate.base import Estimate, LinearEstimate
+from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.estimate.groups import moments, paged, ranked, spreads
+from counterrank.estimate.influence import of_difference
+from counterrank.estimate.list_sums import known_rankings
+from counterrank.estimate.pseudoinverse import page
+from counterrank.estimate.regression.direct import fitted, residuals
+from counterrank.estimate.spread import width_of_products
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 from counterrank.statistics.rankings import Rankings
 
 Sides = tuple[Evidence, Evidence]
 
 
-def share_regression(sides: Sides) -> None:
-    """One regression for both policies: it does not depend on them."""
-    fit = regression(sides[0])
-    for side in sides:
-        side.memo["regression"] = fit
-
-
 def difference(
-    estimator: Estimator, sides: Sides, alone: tuple[Estimate | Linear, Estimate | Linear]
-) -> Estimate | Linear:
+    estimator: Estimator, sides: Sides, alone: tuple[Estimate | LinearEstimate, Estimate | LinearEstimate]
+) -> Estimate | LinearEstimate:
     """The value of the first side less that of the second; `alone` has the two estimates."""
     one, other = alone
-    if isinstance(one, Linear) and isinstance(other, Linear):
+    if isinstance(one, LinearEstimate) and isinstance(other, LinearEstimate):
         return one.less(other)
     assert isinstance(one, Estimate) and isinstance(other, Estimate)  # noqa: S101, PT018 - of the same estimator
     per_query = one.per_query - other.per_query
     clipped, unsupported = max(one.clipped, other.clipped), max(one.unsupported, other.unsupported)
     if one.value is None or other.value is None or one.influence is None or other.influence is None:
-        return Estimate(None, per_query, None, None, clipped, unsupported)
+        return Estimate(
+            value=None,
+            per_query=per_query,
+            second_moment=None,
+            effective_sample_size=None,
+            clipped=clipped,
+            unsupported=unsupported,
+        )
     counts, n = sides[0].counts, sides[0].counts.total
     direct = [fitted(side) for side in sides] if Need.FEATURES in estimator.needs else []
-    left = [fit.residuals(side) for fit, side in zip(direct, sides, strict=True)] if direct else list(sides)
+    left = [residuals(side) for side in sides] if direct else list(sides)
     thin = drawn = np.zeros(len(counts.impressions))  # of each query: for few impressions; from drawn rankings
     if estimator.weighs is Weighs.PAGES:
         gains = [1 / (e.mean_weight or 1.0) if estimator.self_normalised else 1.0 for e in (one, other)]
-        thin, drawn = _page.apart(left[0], left[1], (gains[0], gains[1]))
+        thin, drawn = page.apart(left[0], left[1], (gains[0], gains[1]))
     if direct and not np.array_equal(direct[0].expected, direct[1].expected):
         drawn = drawn + direct[0].drawn + direct[1].drawn
 
@@ -66,12 +67,12 @@ def difference(
         m = counts.impressions.astype(np.float64)
         within = own.within(m) + thin + m * (m - 1) * drawn
     return Estimate(
-        one.value - other.value,
-        per_query,
-        second,
-        None,
-        clipped,
-        unsupported,
+        value=one.value - other.value,
+        per_query=per_query,
+        second_moment=second,
+        effective_sample_size=None,
+        clipped=clipped,
+        unsupported=unsupported,
         spreads=lambda: spreads(sides[0], chunks, influence),
         width=_width(one, other, sides[0]),
         within=within,

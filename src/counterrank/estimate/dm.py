@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from counterrank.estimate._direct import fitted
-from counterrank.estimate._groups import moments, paged, spreads
-from counterrank.estimate.base import Estimate, Evidence
-from counterrank.estimate.estimator import Estimator, Need
+from counterrank.estimate.base import Estimate
+from counterrank.estimate.estimator import Estimator
+from counterrank.estimate.groups import moments, paged, spreads
+from counterrank.estimate.regression.direct import fitted
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 
 
 class DirectMethod(Estimator):
@@ -38,6 +40,14 @@ class DirectMethod(Estimator):
         said = [*direct.said, f"the interval holds {held}"]
         value, per_query = float(counts.origin + mean), counts.origin + direct.expected
         return Estimate(
-            value, per_query, second, float(n), 0.0, direct.missing, said, model=direct.model, influence=influence,
+            value=value,
+            per_query=per_query,
+            second_moment=second,
+            effective_sample_size=float(n),
+            clipped=0.0,
+            unsupported=direct.missing,
+            warnings=said,
+            model=direct.model,
+            influence=influence,
             spreads=lambda: spreads(evidence, lambda: paged(evidence), influence),
-        )  # fmt: skip
+        )

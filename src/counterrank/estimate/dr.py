@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from counterrank.estimate._direct import fitted
-from counterrank.estimate._groups import paged, spreads
-from counterrank.estimate._list_sums import known_rankings
-from counterrank.estimate.base import Estimate, Evidence
+from counterrank.estimate.base import Estimate
 from counterrank.estimate.by_rewards import Weighed
-from counterrank.estimate.estimator import Estimator, Need, Weighs
+from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.estimate.groups import paged, spreads
 from counterrank.estimate.list import largest_weight, weighed_rankings
+from counterrank.estimate.list_sums import known_rankings
 from counterrank.estimate.pi import weighed_pages
+from counterrank.estimate.regression.direct import fitted, residuals
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 from counterrank.statistics.rankings import Rankings
 
 
@@ -39,7 +41,7 @@ class DoublyRobust(Estimator):
 
     def estimate(self, evidence: Evidence) -> Estimate:
         counts, n, direct = evidence.counts, evidence.counts.total, fitted(evidence)
-        found = self.weighed(direct.residuals(evidence))
+        found = self.weighed(residuals(evidence))
         sums = found.sums
         per_query = direct.expected + sums.credit / counts.impressions
         mean = evidence.mean(per_query)  # from the origin of the rewards
@@ -60,7 +62,7 @@ class DoublyRobust(Estimator):
             warnings=[*direct.said, *sums.warnings],
             mean_weight=float(sums.mass.sum() / n),
             expected_weight=found.expected,
-            page=found.page,
+            distance=found.distance,
             model=direct.model,
             influence=influence,
             sizes=sums.effective_sizes(),

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from enum import Enum
 from typing import ClassVar
 
-from counterrank.estimate.base import Estimate, Evidence, Linear, Vector
+from counterrank.errors import InputError
+from counterrank.estimate.base import Estimate, LinearEstimate, Vector
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 from counterrank.statistics.pairs import Table
-
-
-class Need(Enum):
-    """What an estimator must have counted or be given."""
-
-    CLICKS = "single clicks: a page-level reward is not enough"
-    MARGINALS = "the chance of each item at each position, under both policies"
-    RANKINGS = "the rankings of the log that the target can show"
-    PAGES = "all rankings of the log"
-    FEATURES = "features of items, for a regression"
-    EXAMINATION = "how likely each position is looked at"
 
 
 class Weighs(Enum):
@@ -42,18 +35,19 @@ class Estimator(ABC):
     assumption: ClassVar[str]  # what must hold of users, in one sentence
     needs: ClassVar[frozenset[Need]] = frozenset()
     weighs: ClassVar[Weighs] = Weighs.NOTHING
-    clips: ClassVar[bool] = False  # --clip applies
+    clips: ClassVar[bool] = False  # a clip applies
     clip_bias: ClassVar[str] = " downwards"  # which way clipping moves the value, where that is known
     self_normalised: ClassVar[bool] = False  # divided by the sum of weights: what was not logged is taken to be alike
     assumes: ClassVar[int] = 6  # how much, from 0: of equal evidence, what assumes least is believed
     blind: ClassVar[str] = ""  # why its word does not rest on how the log bears on the target, where it does not
+    biased: ClassVar[str] = ""  # why it does not find the truth though its assumption holds, where it does not
     log_mean: ClassVar[bool] = False  # every policy is worth the log's mean: what others must beat
     of_difference: ClassVar[str] = ""  # what to know of the difference of two policies
     has_deviation: ClassVar[bool] = False  # theorem 3 of swaminathan2017 bounds its error
     misfits: ClassVar[tuple[str, str] | None] = None  # what is wrong if clicks do not fit `curve`: by position, by pair
 
     @abstractmethod
-    def estimate(self, evidence: Evidence) -> Estimate | Linear:
+    def estimate(self, evidence: Evidence) -> Estimate | LinearEstimate:
         """The value, with what intervals are made from."""
 
     def by_query(self, evidence: Evidence) -> Vector:
@@ -74,8 +68,13 @@ class Estimator(ABC):
 
     def curve(self, evidence: Evidence) -> Vector:
         """(K,) how a pair's clicks go by position, if its assumption holds: for those that weigh items."""
-        raise NotImplementedError
+        raise InputError(f"{self.name} weighs items but does not say how clicks go by position: give it a method curve")
 
     def largest_weight(self, evidence: Evidence) -> float:
         """Of all logged impressions, or more; 0 where nothing can be clipped."""
         return math.inf if self.clips else 0.0
+
+
+def needs_of(estimators: Iterable[Estimator]) -> frozenset[Need]:
+    """What these need, together."""
+    return frozenset(need for estimator in estimators for need in estimator.needs)

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Evidence, Vector
+from counterrank.estimate.base import Vector
 from counterrank.estimate.by_clicks import ByClicks
-from counterrank.estimate.estimator import Need
 from counterrank.estimate.pbm import PositionBased
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 
 
 class Item(PositionBased):

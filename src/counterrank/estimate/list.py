@@ -6,13 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate._groups import ranked
-from counterrank.estimate._influence import Influence
-from counterrank.estimate._list_sums import weigh
-from counterrank.estimate.base import Evidence, Vector
+from counterrank.estimate.base import Vector
 from counterrank.estimate.by_rewards import ByRewards, Weighed
-from counterrank.estimate.estimator import Need, Weighs
+from counterrank.estimate.estimator import Weighs
+from counterrank.estimate.groups import ranked
+from counterrank.estimate.influence import Influence
+from counterrank.estimate.list_sums import weigh
 from counterrank.estimate.list_weights import ranking_weights
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 from counterrank.statistics.pairs import sum_by
 
 

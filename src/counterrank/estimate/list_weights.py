@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import ROUNDING, Evidence, Vector
+from counterrank.estimate.base import Vector
+from counterrank.setting.evidence import ROUNDING, Evidence, LogEvidence
 from counterrank.statistics.rankings import Rankings
 
 
@@ -29,7 +30,7 @@ def largest_possible(evidence: Evidence) -> float:
     return float(min(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0), evidence.clip))
 
 
-def logging_chances(evidence: Evidence, chunk: Rankings) -> Vector:
+def logging_chances(evidence: LogEvidence, chunk: Rankings) -> Vector:
     """The chance of each group's ranking under the logging policy."""
     if evidence.by_propensity:
         assert chunk.propensity is not None  # noqa: S101

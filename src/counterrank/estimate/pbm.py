@@ -6,9 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Evidence, Vector
+from counterrank.estimate.base import Vector
 from counterrank.estimate.by_clicks import ByClicks, Flags, ratios
-from counterrank.estimate.estimator import Need, Weighs
+from counterrank.estimate.estimator import Weighs
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 from counterrank.statistics.pairs import Table
 
 
@@ -52,16 +54,26 @@ class PositionBased(ByClicks):
         weight, clipped = evidence.ratio(*self.chances(evidence), np.asarray(evidence.counts.shown.any(axis=1)))
         return weight[:, None], clipped[:, None]
 
-    def rates(self, evidence: Evidence) -> tuple[Table, Table]:
-        """One attraction per pair: one from N impressions takes up one of their degrees of freedom."""
+    def expected(self, evidence: Evidence) -> Table:
+        """One attraction per pair, times what each position's looks are worth."""
+        return self._attraction(evidence)[:, None] * self.looks(evidence)
+
+    def variances(self, evidence: Evidence) -> Table:
+        """An attraction from N impressions takes up one of their degrees of freedom."""
         counts, theta, looks = evidence.counts, self.theta(evidence), self.looks(evidence)
-        attraction = ratios(np.asarray(counts.clicked @ theta, dtype=np.float64), counts.shown @ looks)
-        expected = attraction[:, None] * looks
-        squares = theta**2 * counts.clicked - 2 * theta * expected * counts.clicked + expected**2 * counts.shown
-        within, seen = squares.sum(axis=1), counts.shown.sum(axis=1)
+        attraction = self._attraction(evidence)
+        within = counts.clicked @ theta**2 - 2 * attraction * (counts.clicked @ (theta * looks))
+        within += attraction**2 * (counts.shown @ looks**2)
+        seen = counts.shown.sum(axis=1)
         freedom = np.maximum(seen - 1, 0)
         pooled = within.sum() / freedom.sum() if freedom.sum() else 0.0
-        return expected, np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))[:, None]
+        return np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))[:, None]
+
+    def _attraction(self, evidence: Evidence) -> Vector:
+        """(P,) clicks for each look."""
+        counts = evidence.counts
+        clicks = np.asarray(counts.clicked @ self.theta(evidence), dtype=np.float64)
+        return ratios(clicks, counts.shown @ self.looks(evidence))
 
 
 def _summed(table: Table, looks: Vector) -> Vector:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from counterrank.estimate._few import NONE
-from counterrank.estimate._groups import paged
-from counterrank.estimate._page import weigh
-from counterrank.estimate.base import Evidence
 from counterrank.estimate.by_rewards import ByRewards, Weighed
-from counterrank.estimate.estimator import Need, Weighs
+from counterrank.estimate.estimator import Weighs
+from counterrank.estimate.groups import paged
+from counterrank.estimate.pseudoinverse.few import NONE
+from counterrank.estimate.pseudoinverse.page import weigh
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
 
 
 class Pseudoinverse(ByRewards):
@@ -42,5 +43,5 @@ def weighed_pages(evidence: Evidence) -> Weighed:
         expected=1.0 if found.sums.unsupported == 0 else None,
         undefined="the weights sum to 0",
         drawn=found.drawn,
-        page=found.page,
+        distance=found.distance,
     )

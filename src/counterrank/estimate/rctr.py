@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate._influence import alike
-from counterrank.estimate._spread import of_all, width_of_products
-from counterrank.estimate.base import Estimate, Evidence, Vector
+from counterrank.estimate.base import Estimate, Vector
 from counterrank.estimate.estimator import Estimator
+from counterrank.estimate.influence import alike
+from counterrank.estimate.spread import of_all, width_of_products
+from counterrank.setting.evidence import Evidence
 
 
 class RankClickThrough(Estimator):
@@ -36,12 +37,12 @@ class RankClickThrough(Estimator):
         second = max(float(counts.reward2.sum() - n * mean**2), 0.0)
         value = float(counts.origin + mean)
         return Estimate(
-            value,
-            self.by_query(evidence),
-            second,
-            n,
-            0.0,
-            0.0,
+            value=value,
+            per_query=self.by_query(evidence),
+            second_moment=second,
+            effective_sample_size=n,
+            clipped=0.0,
+            unsupported=0.0,
             spreads=lambda: of_all(evidence, value),
             width=width_of_products((1.0, 1.0), evidence),
             reach=(1.0, 1.0),

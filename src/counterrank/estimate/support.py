@@ -14,7 +14,8 @@ from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 if TYPE_CHECKING:
-    from counterrank.estimate.base import Evidence, Vector
+    from counterrank.estimate.base import Vector
+    from counterrank.setting.evidence import Evidence
 
 DRAWS = 200  # rankings drawn per query where the mass cannot be summed
 AT_A_TIME = 1000  # queries

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Evidence, Vector
+from counterrank.estimate.base import Vector
 from counterrank.estimate.by_clicks import ratios
 from counterrank.estimate.ip import ItemPosition
+from counterrank.setting.evidence import Evidence
 from counterrank.statistics.pairs import Table
 
 

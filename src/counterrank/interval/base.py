@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from counterrank.statistics.histogram import Histogram
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Spread:
     """An estimate and how its impressions' influences are spread. None: not known, or without limit.
 

@@ -12,7 +12,7 @@ def bernstein(spread: Spread, confidence: float) -> tuple[float, float]:
 
     Each side fails with a chance of δ/2 at most, which is why it is 4 and not 2.
 
-    >>> [round(x, 3) for x in bernstein(Spread(0.5, 0.01, 10_000, width=1.0), 0.95)]
+    >>> [round(x, 3) for x in bernstein(Spread(value=0.5, stderr=0.01, impressions=10_000, width=1.0), 0.95)]
     [0.469, 0.531]
     """
     n = spread.impressions

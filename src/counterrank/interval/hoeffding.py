@@ -13,7 +13,7 @@ def hoeffding(spread: Spread, confidence: float) -> tuple[float, float]:
 
     A clip keeps the width small; the interval is then one for the clipped value.
 
-    >>> [round(x, 3) for x in hoeffding(Spread(0.5, 0.05, 100, width=1.0), 0.95)]
+    >>> [round(x, 3) for x in hoeffding(Spread(value=0.5, stderr=0.05, impressions=100, width=1.0), 0.95)]
     [0.364, 0.636]
     """
     radius = width_of(spread) * math.sqrt(math.log(2 / (1 - confidence)) / (2 * spread.impressions))

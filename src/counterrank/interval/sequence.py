@@ -15,7 +15,7 @@ def sequence(spread: Spread, confidence: float) -> tuple[float, float]:
     ρ² = (2·ln(1/δ) + ln(1 + 2·ln(1/δ)))/1000, so that it is narrowest at 1,000 impressions; it must not depend on the
     log. Reference: Robbins 1970; Waudby-Smith et al. 2021, theorem 2.2.
 
-    >>> [round(x, 3) for x in sequence(Spread(0.5, 0.01, 10_000), 0.95)]
+    >>> [round(x, 3) for x in sequence(Spread(value=0.5, stderr=0.01, impressions=10_000), 0.95)]
     [0.468, 0.532]
     """
     delta, n = 1 - confidence, spread.impressions

@@ -8,7 +8,7 @@ from counterrank.interval.base import Spread
 def student(spread: Spread, confidence: float) -> tuple[float, float]:
     """value ± t·stderr, with the effective sample size less 1 as degrees of freedom, at least 1.
 
-    >>> [round(x, 2) for x in student(Spread(1.0, 0.5, 100, effective=5.0), 0.95)]
+    >>> [round(x, 2) for x in student(Spread(value=1.0, stderr=0.5, impressions=100, effective=5.0), 0.95)]
     [-0.39, 2.39]
     """
     from scipy.special import stdtrit  # slow to import

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.errors import InputError, unknown
-from counterrank.lab.result import Finding, Reproduction, Table
+from counterrank.lab.result import PaperFinding, PaperTable, Reproduction
 
 REPRODUCTIONS = {
     "cief2024": "counterrank.lab.cief2024",
@@ -49,4 +49,4 @@ def need(data: Path | None, *names: str) -> list[Path]:
     return paths
 
 
-__all__ = ["REPRODUCTIONS", "Finding", "Reproduction", "Table", "load", "need"]
+__all__ = ["REPRODUCTIONS", "PaperFinding", "PaperTable", "Reproduction", "load", "need"]

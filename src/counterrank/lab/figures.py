@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from counterrank.evaluate.backtest_result import Backtest
+from counterrank.backtesting.result import Backtest
 from counterrank.output import make_folder, write
 
-WITHOUT = "pictures were left out: pip install 'counterrank[lab]'"
+WITHOUT = "pictures were left out: from counterrank's folder, pip install '.[lab]'"
 COLOURS = {
     "list": "#9c6b30", "wlist": "#d9a864", "ip": "#1f5fa8", "wip": "#7fb2e5", "pbm": "#2f8f4e", "item": "#b23a62",
     "rctr": "#555555", "noise floor": "#bbbbbb",

@@ -16,18 +16,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.backtesting.backtest import CLIPS, backtest
+from counterrank.backtesting.days import Days, sums
+from counterrank.backtesting.result import Backtest
 from counterrank.engine import Plan, open_engine
-from counterrank.evaluate.backtest import CLIPS, backtest
-from counterrank.evaluate.backtest_days import Days, sums
-from counterrank.evaluate.backtest_result import Backtest
-from counterrank.evaluate.result import number
 from counterrank.lab import figures, need
 from counterrank.lab.li2018_findings import AT, WEIGHTED, findings, gaps
-from counterrank.lab.result import Reproduction, Table
+from counterrank.lab.result import PaperTable, Reproduction
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
+from counterrank.log.reading import Reading
 from counterrank.simulate import make_world, simulate
 from counterrank.statistics.hashing import ranking_keys
+from counterrank.words import number
 
 SEED = 2018
 FOLDS = 10
@@ -61,7 +62,8 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
         result = backtest(log, queries=queries, clips=clips, replicates=many, seed=SEED)
         return Experiment(key, figure, name, f"{name}: {which}", result)
 
-    by_log = {"clara2": _days(clara2), "yandex-sample": _days(yandex), "changing": _days(changing)}
+    counted = {"clara2": _days(clara2), "yandex-sample": _days(yandex), "changing": _days(changing)}
+    by_log = {name: days for name, (days, _) in counted.items()}
     one, other = _varied_query(by_log["clara2"]), _varied_query(by_log["yandex-sample"])
     experiments = [
         run("figure1-clara2", "1", clara2, "clara2", f"query {one}", [one]),
@@ -85,6 +87,7 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
         numbers={**{e.key: e.result.to_dict() for e in experiments}, "figure5": series},
         pictures=pictures,
         notes=notes,
+        reading=counted["clara2"][1] + counted["yandex-sample"][1],
     )
 
 
@@ -109,9 +112,10 @@ def _simulated(quick: bool) -> tuple[Log, Log]:
     return changing, still
 
 
-def _days(log: Log) -> Days:
+def _days(log: Log) -> tuple[Days, Reading]:
     plan = Plan(metric="clicks", weights=np.ones, rankings="all", ranking_clicks=True)
-    return Days.of(open_engine("duckdb").count(log.daily(), plan).counts)
+    run = open_engine("duckdb").count(log.daily(), plan)
+    return Days.of(run.counts), run.reading
 
 
 def _rare(days: Days) -> NDArray[np.bool_]:
@@ -160,7 +164,7 @@ def _changing_query(days: Days) -> list[dict[str, float]]:
     ]
 
 
-def _tables(experiments: list[Experiment]) -> list[Table]:
+def _tables(experiments: list[Experiment]) -> list[PaperTable]:
     out = []
     for e in experiments:
         result = e.result
@@ -172,7 +176,7 @@ def _tables(experiments: list[Experiment]) -> list[Table]:
         figure = "figures 2 and 4" if e.figure == "2" else f"figure {e.figure}"
         size = f"{result.query_days:,} query-days"
         title = f"{figure}, {e.title}, {size}:\nRMSE at M = {AT:g} (and lowest, at M)"
-        out.append(Table(title, ["estimator", *result.problems], rows))
+        out.append(PaperTable(title, ["estimator", *result.problems], rows))
     return out
 
 
@@ -184,14 +188,14 @@ def _cell(result: Backtest, problem: str, name: str) -> str:
     return f"{number(result.rmse(problem, name, AT), 3)} ({number(best.rmse, 3)} at {limit})"
 
 
-def _comparison(results: dict[str, Backtest], series: dict[str, list[dict[str, float]]]) -> list[Table]:
+def _comparison(results: dict[str, Backtest], series: dict[str, list[dict[str, float]]]) -> list[PaperTable]:
     tables = []
     for other in ("list", "rctr"):
         found = list(gaps(results, other))
         rows = [["paper, 100 most frequent", *(f"{paper:+.2%}" for _, paper, _ in found)]]
         rows += [[name, *(str(differences[i]) for _, _, differences in found)] for i, name in enumerate(results)]
         title = f"ip against {other}: the least gain at any M ≥ {AT:g}"
-        tables.append(Table(title, ["log", *(problem for problem, _, _ in found)], rows))
+        tables.append(PaperTable(title, ["log", *(problem for problem, _, _ in found)], rows))
     moved: list[list[str]] = []
     for name, points in series.items():
         size = np.array([p["impressions"] for p in points])
@@ -202,7 +206,7 @@ def _comparison(results: dict[str, Backtest], series: dict[str, list[dict[str, f
         moved.append(cells)
     header = ["log", "days", "impressions", "clicks at position 1", "at all positions"]
     title = "figure 5, the query whose clicks at position 1 change most over days: least … mean … most"
-    return [*tables, Table(title, header, moved)]
+    return [*tables, PaperTable(title, header, moved)]
 
 
 def _draw(experiments: list[Experiment], series: dict[str, list[dict[str, float]]], out: Path) -> list[str]:

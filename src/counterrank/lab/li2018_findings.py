@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from counterrank.evaluate.backtest_result import Backtest
-from counterrank.evaluate.backtest_rows import Difference, interval
-from counterrank.lab.result import Finding, verdict
+from counterrank.backtesting.result import Backtest
+from counterrank.backtesting.rows import Difference, interval
+from counterrank.lab.result import PaperFinding, verdict
 
 AT = 100.0  # the paper's numbers hold for any clip from here on
 WEIGHTED = ("K=2", "K=3", "dcg")
@@ -32,7 +32,7 @@ def gaps(results: dict[str, Backtest], other: str) -> Iterator[tuple[str, float,
         yield problem, paper[problem], [worst(result, problem, "ip", other) for result in results.values()]
 
 
-def findings(results: dict[str, Backtest]) -> list[Finding]:
+def findings(results: dict[str, Backtest]) -> list[PaperFinding]:
     """The paper's five findings, on every log that can speak to them."""
     logs = {key.removeprefix("figure2-"): r for key, r in results.items() if key.startswith("figure2-")}
     single = {key.removeprefix("figure1-"): r for key, r in results.items() if key.startswith("figure1-")}
@@ -51,15 +51,15 @@ def _all(verdicts: list[str]) -> str:
     return "no" if "no" in verdicts else "undecided" if "undecided" in verdicts else "yes"
 
 
-def _beats_list(name: str, result: Backtest) -> Finding:
+def _beats_list(name: str, result: Backtest) -> PaperFinding:
     found = {(p, e): worst(result, p, e, "list") for p in WEIGHTED for e in STRUCTURED}
     holds = _all([verdict(d.lower, d.upper) for d in found.values()])
     said = "; ".join(f"{p}: " + ", ".join(f"{e} {found[p, e]}" for e in STRUCTURED) for p in WEIGHTED)
     paper = "ip " + " / ".join(f"{BELOW_LIST[p]:+.1%}" for p in WEIGHTED)
-    return Finding("(i) structured estimators beat list, M ≥ 100", name, holds, said, paper)
+    return PaperFinding("(i) structured estimators beat list, M ≥ 100", name, holds, said, paper)
 
 
-def _more_so(name: str, result: Backtest) -> Finding:
+def _more_so(name: str, result: Backtest) -> PaperFinding:
     """The gain of ip over list grows from K=2 to K=3 to DCG: differences of relative gains, resampled together."""
     claim = "(ii) more so from K=2 to K=3 to DCG (ip, M = 100)"
     gain = {p: result.difference(p, "ip", "list", AT, AT).value or 0.0 for p in WEIGHTED}
@@ -72,7 +72,7 @@ def _more_so(name: str, result: Backtest) -> Finding:
         verdicts.append(verdict(*bounds))
         said.append(f"{a} to {b}: {_points(Difference(step, *bounds))}")
     paper = " → ".join(f"{BELOW_LIST[p]:+.1%}" for p in WEIGHTED)
-    return Finding(claim, name, _all(verdicts), "; ".join(said), paper)
+    return PaperFinding(claim, name, _all(verdicts), "; ".join(said), paper)
 
 
 def _gain(result: Backtest, problem: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -82,7 +82,7 @@ def _gain(result: Backtest, problem: str) -> np.ndarray[tuple[int], np.dtype[np.
     return np.asarray(draws[:, ip] / draws[:, other] - 1)
 
 
-def _clipping(name: str, result: Backtest) -> Finding:
+def _clipping(name: str, result: Backtest) -> PaperFinding:
     found = {p: result.difference(p, "list", "list", 5.0, None) for p in WEIGHTED}
     said = []
     for problem, difference in found.items():
@@ -92,25 +92,27 @@ def _clipping(name: str, result: Backtest) -> Finding:
         said.append(f"{problem}: {difference}, lowest at {limit}: {least}")
     holds = _all([verdict(d.lower, d.upper) for d in found.values()])
     claim = "(iii) clipping helps list: M = 5 against none"
-    return Finding(claim, name, holds, "; ".join(said), "K=2: -4.5%, one query")
+    return PaperFinding(claim, name, holds, "; ".join(said), "K=2: -4.5%, one query")
 
 
-def _item_beats_ip(name: str, result: Backtest) -> Finding:
+def _item_beats_ip(name: str, result: Backtest) -> PaperFinding:
     found = {p: result.difference(p, "item", "ip", AT, AT) for p in WEIGHTED}
     holds = _all([verdict(d.lower, d.upper) for d in found.values()])
     said = _list(found)
-    return Finding("(iv) item beats ip on the illustrative query, M = 100", name, holds, said, "in all of figure 1")
+    return PaperFinding(
+        "(iv) item beats ip on the illustrative query, M = 100", name, holds, said, "in all of figure 1"
+    )
 
 
-def _beats_mean(name: str, result: Backtest) -> Finding:
+def _beats_mean(name: str, result: Backtest) -> PaperFinding:
     found = {p: worst(result, p, "ip", "rctr") for p in (*WEIGHTED, "all")}
     holds = _all([verdict(d.lower, d.upper) for p, d in found.items() if p != "all"])
     said = _list(found)
     paper = " / ".join(f"{BELOW_RCTR[p]:+.1%}" for p in WEIGHTED) + " / minimal"
-    return Finding("ip beats rctr, M ≥ 100", name, holds, said, paper)
+    return PaperFinding("ip beats rctr, M ≥ 100", name, holds, said, paper)
 
 
-def _needs_change(changing: Backtest, still: Backtest) -> list[Finding]:
+def _needs_change(changing: Backtest, still: Backtest) -> list[PaperFinding]:
     moved = {p: worst(changing, p, "ip", "rctr") for p in WEIGHTED}
     stayed = {p: worst(still, p, "ip", "rctr") for p in WEIGHTED}
     beaten = _all([verdict(d.lower, d.upper) for d in moved.values()])
@@ -119,8 +121,10 @@ def _needs_change(changing: Backtest, still: Backtest) -> list[Finding]:
         "; small gains: a day's random draw of lists is itself a change, which ip sees and rctr does not"
     )  # fmt: skip
     return [
-        Finding("(v) ip beats rctr where responses change, M ≥ 100", "changing", beaten, _list(moved), "section 6.5"),
-        Finding("(v) and not where they do not", "still", unbeaten, _list(stayed) + why, "section 6.5"),
+        PaperFinding(
+            "(v) ip beats rctr where responses change, M ≥ 100", "changing", beaten, _list(moved), "section 6.5"
+        ),
+        PaperFinding("(v) and not where they do not", "still", unbeaten, _list(stayed) + why, "section 6.5"),
     ]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from typing import Any
 
-from counterrank.screen import json_text
+from counterrank.log.reading import Reading
+from counterrank.result.answer import Answer
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A titled table for people."""
 
     title: str
@@ -18,7 +19,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PaperFinding:
     """A claim of the paper, and whether it holds on this data: `yes`, `no`, `in part` or `undecided`."""
 
     claim: str
@@ -28,23 +29,35 @@ class Finding:
     paper: str = ""
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Reproduction(Answer):
     """The numbers and pictures of one paper on the data at hand."""
 
+    listed = "findings"
     paper: str
-    tables: list[Table]
-    findings: list[Finding]
+    tables: list[PaperTable]
+    findings: list[PaperFinding]
     numbers: dict[str, Any]  # everything that the tables and pictures show, in full precision
     pictures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     claims: str = "What the paper found, and whether it holds here"  # over the findings
+    reading: Reading | None = None  # the rows of the data sets; None where all is simulated
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        rows = self.reading or Reading(rows=0, rejected=0)
+        found = {"rows": rows.rows, "rejected": rows.rejected} | asdict(replace(self, reading=None))
+        del found["reading"]
+        return found
 
-    def to_json(self) -> str:
-        return json_text(self.to_dict())
+    def summary(self) -> str:
+        return f"{self.paper}: {self.claims}"
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The findings."""
+        return [f.name for f in fields(PaperFinding)], [list(astuple(finding)) for finding in self.findings]
+
+    def remarks(self) -> list[str]:
+        return [*self.notes, *([self.reading.line()] if self.reading is not None else [])]
 
 
 def verdict(lower: float | None, upper: float | None) -> str:

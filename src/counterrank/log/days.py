@@ -26,7 +26,7 @@ GROUPS = ("year", "month", "day", "hour", "minute", "second", "sign", "hours", "
 _A_DAY = {"s": SECONDS, "ms": SECONDS * 10**3, "us": SECONDS * 10**6, "ns": SECONDS * 10**9}
 
 
-class Days(NamedTuple):
+class DayNumbers(NamedTuple):
     """A day per row (0 where it has none), which rows have none, and which were told as a time since 1970."""
 
     day: NDArray[np.int64]
@@ -34,13 +34,13 @@ class Days(NamedTuple):
     timed: NDArray[np.bool_]
 
 
-def day_numbers(values: pa.Array, what: str) -> Days:
+def day_numbers(values: pa.Array, what: str) -> DayNumbers:
     """Days as integers: a date, or a time in UTC, is its number of days since 1970-01-01."""
     values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
     kind = values.type
     none = np.zeros(len(values), dtype=bool)
     if pa.types.is_null(kind):
-        return Days(np.zeros(len(values), dtype=np.int64), ~none, none)
+        return DayNumbers(np.zeros(len(values), dtype=np.int64), ~none, none)
     if is_text(kind):
         return _from_texts(values.cast(pa.string()))
     missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False)) if values.null_count else none
@@ -56,12 +56,12 @@ def day_numbers(values: pa.Array, what: str) -> Days:
     raise InputError(f"{what} must be an integer, date or timestamp, but came as {kind}: store it as one of these")
 
 
-def _without(day: NDArray[np.int64], bad: NDArray[np.bool_], timed: NDArray[np.bool_] | None = None) -> Days:
+def _without(day: NDArray[np.int64], bad: NDArray[np.bool_], timed: NDArray[np.bool_] | None = None) -> DayNumbers:
     timed = np.zeros(len(day), dtype=bool) if timed is None else timed & ~bad
-    return Days(np.where(bad, 0, day) if bad.any() else day, bad, timed)
+    return DayNumbers(np.where(bad, 0, day) if bad.any() else day, bad, timed)
 
 
-def _from_numbers(numbers: NDArray[Any], bad: NDArray[np.bool_]) -> Days:
+def _from_numbers(numbers: NDArray[Any], bad: NDArray[np.bool_]) -> DayNumbers:
     """Numbers of days, and times since 1970 in the unit that their size tells."""
     large = not ((numbers > -TIMES_FROM) & (numbers < TIMES_FROM)).all()
     if large:
@@ -78,15 +78,15 @@ def _from_numbers(numbers: NDArray[Any], bad: NDArray[np.bool_]) -> Days:
     return _without(day, bad, timed)
 
 
-def _from_texts(texts: pa.Array) -> Days:
+def _from_texts(texts: pa.Array) -> DayNumbers:
     """Whole numbers, ISO dates and ISO times, with or without a zone. Each distinct text is looked at once."""
     encoded = texts.dictionary_encode(null_encoding="encode")
     found = _parsed(encoded.dictionary)
     at = encoded.indices.to_numpy(zero_copy_only=False)
-    return Days(found.day[at], found.bad[at], found.timed[at])
+    return DayNumbers(found.day[at], found.bad[at], found.timed[at])
 
 
-def _parsed(texts: pa.Array) -> Days:
+def _parsed(texts: pa.Array) -> DayNumbers:
     whole = _matching(texts, WHOLE)
     if whole.all():
         return _from_numbers(pc.utf8_trim_whitespace(texts).cast(pa.int64()).to_numpy(), ~whole)
@@ -96,7 +96,7 @@ def _parsed(texts: pa.Array) -> Days:
         if where.any():
             numbers = pc.utf8_trim_whitespace(texts.filter(pa.array(where))).cast(kind).to_numpy()
             day[where], bad[where], timed[where] = _from_numbers(numbers, np.zeros(len(numbers), dtype=bool))
-    return Days(day, bad, timed)
+    return DayNumbers(day, bad, timed)
 
 
 def _matching(texts: pa.Array, pattern: str) -> NDArray[np.bool_]:
@@ -104,7 +104,7 @@ def _matching(texts: pa.Array, pattern: str) -> NDArray[np.bool_]:
     return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
-def _civil(texts: pa.Array) -> Days:
+def _civil(texts: pa.Array) -> DayNumbers:
     """ISO dates and times; what has no such day, as 30 February, has none."""
     matched = pc.extract_regex(texts, TIME)
     group = {name: pc.struct_field(matched, name) for name in GROUPS}
@@ -117,7 +117,7 @@ def _civil(texts: pa.Array) -> Days:
     offset = number["hours"] * 60 + number["minutes"]
     minutes = number["hour"] * 60 + number["minute"] - np.where(behind, -offset, offset)
     day = civil_day(number["year"], number["month"], number["day"]) + minutes // (24 * 60)
-    return Days(np.where(bad, 0, day), bad, np.zeros(len(texts), dtype=bool))
+    return DayNumbers(np.where(bad, 0, day), bad, np.zeros(len(texts), dtype=bool))
 
 
 def civil_day(year: Any, month: Any, day: Any) -> Any:

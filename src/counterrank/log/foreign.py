@@ -62,15 +62,6 @@ FORMATS: dict[str, Reader] = {
 PATTERNS = {"obd": "*.csv*"}  # which files of a folder are meant, where not all are
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "page"), counted(1951, "query", "queries")
-    ('1 page', '1,951 queries')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def clipped(text: str) -> str:
     """A line for an error message: on one line, and no longer than a reader can bear."""
     short = text if len(text) <= SHOWN else text[:SHOWN] + "…"
@@ -85,7 +76,7 @@ def bad_line(path: Path, number: int, text: str, expected: str) -> InputError:
 def no_time_unit(time_unit: str | None, why: str) -> None:
     """Refuse a time unit where it would be ignored."""
     if time_unit is not None:
-        raise InputError(f"--time-unit {time_unit} does not apply: {why}. Leave it out")
+        raise InputError(f"`time_unit={time_unit}` does not apply: {why}. Leave it out")
 
 
 def files_of(paths: Sequence[Path], pattern: str = "*") -> list[Path]:

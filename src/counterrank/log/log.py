@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, Unanswerable
 from counterrank.log.long_form import LongPart
 from counterrank.log.parts import Part
 from counterrank.log.reader import SEPARATOR, RowReader
@@ -20,7 +20,7 @@ from counterrank.log.rows import Kinds
 from counterrank.log.text import read_by_row
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Log:
     """Impressions in list form, read as often as they are asked for, never all in memory.
 
@@ -44,8 +44,8 @@ class Log:
     def daily(self) -> Log:
         """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
         if "day" not in self.columns:
-            raise InputError(
-                f"{self.name}: column 'day' is missing: give each row its day, or its name with --columns day=NAME"
+            raise Unanswerable(
+                f"{self.name}: column 'day' is missing: give each row its day, or its name with `columns` day=NAME"
             )
         return replace(self, by_day=True)
 
@@ -103,7 +103,10 @@ class Log:
         known = self.known
         if known is not None:
             if (known.rows, known.rejected) != (tally.rows, tally.rejected):
-                raise InputError(f"{self.name}: the log changed while it was read: try again")
+                raise InputError(
+                    f"{self.name}: the log changed while it was read, or is another one ({known.rows:,} good and "
+                    f"{known.rejected:,} bad rows before, now {tally.rows:,} and {tally.rejected:,}): give the same log"
+                )
             return known
         if not tally.rows:
             set_aside = "set aside as bad" if self.bad_rows is not None else "bad"

@@ -13,7 +13,7 @@ from counterrank.errors import InputError
 from counterrank.ids import is_text
 from counterrank.log.days import day_numbers
 from counterrank.log.parts import Part, Wanted, connect, identifier, stream, streamed, told
-from counterrank.log.problems import Problem
+from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
 
@@ -151,16 +151,16 @@ def _fold(rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
     position = rows.column("position").to_numpy()
     expected = np.arange(len(rows)) - np.repeat(starts, ends - starts) + 1
     problem = np.zeros(len(starts), dtype=np.int8)
-    problem[np.logical_or.reduceat(~(position == expected), starts)] = Problem.POSITIONS
+    problem[np.logical_or.reduceat(~(position == expected), starts)] = RowProblem.POSITIONS
     for c in (c for c in _PAGE if c in columns):
         differs = _differ(columns[c], starts, ends)
         if c == "day" and differs.any():  # two times of one day do not differ
             days, missing, _ = day_numbers(columns[c], "day")
             differs &= days != np.repeat(days[starts], ends - starts)
             differs |= missing != np.repeat(missing[starts], ends - starts)
-        problem[np.logical_or.reduceat(differs, starts)] = Problem.DIFFERS
+        problem[np.logical_or.reduceat(differs, starts)] = RowProblem.DIFFERS
     no_impression = rows.column("impression").is_null().combine_chunks().take(pa.array(starts))
-    problem[no_impression.to_numpy(zero_copy_only=False)] = Problem.IMPRESSION
+    problem[no_impression.to_numpy(zero_copy_only=False)] = RowProblem.IMPRESSION
     problem_of = rows.column("problem_").to_numpy()
     if problem_of.any():
         found = np.maximum.reduceat(problem_of, starts)

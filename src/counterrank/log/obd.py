@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from counterrank.errors import InputError
-from counterrank.log.foreign import PATTERNS, Foreign, bad_line, clipped, content, counted, files_of, no_time_unit
+from counterrank.log.foreign import PATTERNS, Foreign, bad_line, clipped, content, files_of, no_time_unit
+from counterrank.words import counted
 
 COLUMNS = ["timestamp", "item_id", "position", "click", "propensity_score"]
 CONTEXT = "item_context.csv"  # what the items are: lies beside each log, and is no log

@@ -8,7 +8,7 @@ from counterrank.errors import InputError
 from counterrank.limits import LARGEST
 
 
-class Problem(IntEnum):
+class RowProblem(IntEnum):
     """A row's first problem; 0 is none."""
 
     NONE = 0
@@ -30,37 +30,37 @@ class Problem(IntEnum):
     RAGGED = 15
 
 
-MESSAGES: dict[Problem, str] = {
-    Problem.QUERY: "query is missing or no id, which is text or a whole number (or the line could not be parsed)",
-    Problem.ITEMS: 'items is missing, empty or not a list: expected the shown items in order, e.g. ["a", "b"]',
-    Problem.ITEM: "an item is missing (null) or no id in items: expected text or whole numbers",
-    Problem.REPEATED: "an item is repeated in items: a ranking shows each item once",
-    Problem.CLICKS: "clicks is missing or not a list of 0 and 1",
-    Problem.LENGTH: "clicks is not as long as items",
-    Problem.CLICK: "a click is neither 0 nor 1",
-    Problem.REWARD: "reward is missing, NaN or infinite: expected a number",
-    Problem.PROPENSITY: "propensity is not a number in (0, 1]",
-    Problem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
-    Problem.DAY: "day is missing or is not a whole number, date or timestamp",
-    Problem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
-    Problem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
-    Problem.IMPRESSION: "impression is missing",
-    Problem.LARGE: f"reward is beyond {LARGEST:g} in size: squares of such numbers cannot be added up",
-    Problem.RAGGED: "the row has not as many values as the header has names, or its quotes are wrong",
+MESSAGES: dict[RowProblem, str] = {
+    RowProblem.QUERY: "query is missing or no id, which is text or a whole number (or the line could not be parsed)",
+    RowProblem.ITEMS: 'items is missing, empty or not a list: expected the shown items in order, e.g. ["a", "b"]',
+    RowProblem.ITEM: "an item is missing (null) or no id in items: expected text or whole numbers",
+    RowProblem.REPEATED: "an item is repeated in items: a ranking shows each item once",
+    RowProblem.CLICKS: "clicks is missing or not a list of 0 and 1",
+    RowProblem.LENGTH: "clicks is not as long as items",
+    RowProblem.CLICK: "a click is neither 0 nor 1",
+    RowProblem.REWARD: "reward is missing, NaN or infinite: expected a number",
+    RowProblem.PROPENSITY: "propensity is not a number in (0, 1]",
+    RowProblem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
+    RowProblem.DAY: "day is missing or is not a whole number, date or timestamp",
+    RowProblem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
+    RowProblem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
+    RowProblem.IMPRESSION: "impression is missing",
+    RowProblem.LARGE: f"reward is beyond {LARGEST:g} in size: squares of such numbers cannot be added up",
+    RowProblem.RAGGED: "the row has not as many values as the header has names, or its quotes are wrong",
 }
 
 _OF = {  # the column that need not be read, whose problem it is
-    Problem.REWARD: "reward",
-    Problem.LARGE: "reward",
-    Problem.PROPENSITY: "propensity",
-    Problem.IMPRESSIONS: "impressions",
-    Problem.DAY: "day",
+    RowProblem.REWARD: "reward",
+    RowProblem.LARGE: "reward",
+    RowProblem.PROPENSITY: "propensity",
+    RowProblem.IMPRESSIONS: "impressions",
+    RowProblem.DAY: "day",
 }
 
 
-def bad_row(where: str, problem: Problem, told: str) -> InputError:
+def bad_row(where: str, problem: RowProblem, told: str) -> InputError:
     """The error that stops at a bad row."""
-    unread = f", or leave the column unread with --ignore {_OF[problem]}" if problem in _OF else ""
+    unread = f", or leave the column unread with `ignore={_OF[problem]}`" if problem in _OF else ""
     return InputError(
-        f"{where}: {MESSAGES[problem]} ({told}). Mend it, or set bad rows aside with --bad-rows FILE.jsonl{unread}"
+        f"{where}: {MESSAGES[problem]} ({told}). Mend it, or set bad rows aside with `bad_rows=FILE.jsonl`{unread}"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from counterrank.log.originals import as_json
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.problems import MESSAGES, RowProblem
 from counterrank.output import is_special, writing
 
 
@@ -20,7 +20,7 @@ class Quarantine:
 
     file: BinaryIO
 
-    def write(self, file: str, row: int | None, problem: Problem, content: Any, times: int = 1) -> None:
+    def write(self, file: str, row: int | None, problem: RowProblem, content: Any, times: int = 1) -> None:
         """A bad row as its file has it; `times` for rows that are alike."""
         record = {"file": file, "row": row, "problem": MESSAGES[problem], "content": content}
         line = (as_json(record) + "\n").encode(errors="backslashreplace")
@@ -31,7 +31,7 @@ class Quarantine:
 @contextmanager
 def quarantine(path: Path, joins: bool) -> Iterator[Quarantine]:
     """A file for bad rows, there when the pass ends well; with `joins`, those of another log stay in it."""
-    with writing(path, "--bad-rows") as file:
+    with writing(path, "`bad_rows`") as file:
         if joins and path.exists() and not is_special(path):
             with path.open("rb") as before:
                 shutil.copyfileobj(before, file)

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from counterrank.errors import InputError
 from counterrank.log import parts
-from counterrank.log.problems import Problem
+from counterrank.log.problems import RowProblem
 
 
-class Row(NamedTuple):
+class RaggedRow(NamedTuple):
     """A row's values as far as they can be told, whether something is wrong with it, and its text."""
 
     values: list[str]
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     text: str
 
 
-def rows(lines: Iterable[str], width: int, delimiter: str, name: str) -> Iterator[Row]:
+def rows(lines: Iterable[str], width: int, delimiter: str, name: str) -> Iterator[RaggedRow]:
     """The rows below the header of a CSV file with so many columns. Blank lines are none, as DuckDB has it."""
     seen: list[str] = []
     read = csv.reader(_kept(lines, seen), strict=True, delimiter=delimiter)
@@ -45,10 +45,10 @@ def rows(lines: Iterable[str], width: int, delimiter: str, name: str) -> Iterato
         if len(values) == width + 1 and values[-1] == "":
             values.pop()  # a comma at the end of the line
         if values or wrong or width == 1:
-            yield Row(values, wrong or len(values) != max(width, 1), "".join(seen).rstrip("\r\n"))
+            yield RaggedRow(values, wrong or len(values) != max(width, 1), "".join(seen).rstrip("\r\n"))
 
 
-def tables(found: Iterator[Row], width: int, skip: int = 0) -> Iterator[pa.Table]:
+def tables(found: Iterator[RaggedRow], width: int, skip: int = 0) -> Iterator[pa.Table]:
     """Rows from the one after `skip` on as text columns c0, c1, …, with what is wrong as `problem_`."""
     left = islice(found, skip, None)
     while chunk := list(islice(left, parts.BATCH_ROWS)):
@@ -57,7 +57,7 @@ def tables(found: Iterator[Row], width: int, skip: int = 0) -> Iterator[pa.Table
             f"c{i}": pa.array([value or None for value in column], pa.string())
             for i, column in enumerate(zip(*padded, strict=True))
         }
-        problem = [Problem.RAGGED if row.wrong else Problem.NONE for row in chunk]
+        problem = [RowProblem.RAGGED if row.wrong else RowProblem.NONE for row in chunk]
         yield pa.table(columns | {"problem_": pa.array(problem, pa.int8())})
 
 

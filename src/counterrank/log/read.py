@@ -57,7 +57,7 @@ def read_log(
             parts: list[Part] = [TablePart(table, name)]
         else:
             if time_unit is not None:
-                raise InputError(f"--time-unit {time_unit} applies to --format yandex only: leave it out")
+                raise InputError(f"`time_unit={time_unit}` applies to `format='yandex'` only: leave it out")
             parts, notes = open_parts(source)
     else:
         parts = [open_frame(source, "log")]
@@ -71,7 +71,9 @@ def read_log(
     if "items" not in found[0]:
         folded = LongPart(parts, found, name)
         parts, found = [folded], [{c: c for c in folded.columns}]
-    return Log(name, parts, found, tuple(notes), path, expression, repair=repair_repeats)
+    return Log(
+        name=name, parts=parts, found=found, notes=tuple(notes), bad_rows=path, table=expression, repair=repair_repeats
+    )
 
 
 def _resolved(
@@ -90,22 +92,22 @@ def _resolved(
             raise InputError(
                 f"{name}: {has.name} has column {column!r}, but {lacks.name} does not: "
                 "give all files the same columns, or read them apart"
-                + (f", or leave it unread with --ignore {column}" if column in OPTIONAL else "")
+                + (f", or leave it unread with `ignore={column}`" if column in OPTIONAL else "")
             )
     return [found for _, found in forms]
 
 
 def _check_bad_rows(path: Path, source: Any, parts: Sequence[Part]) -> None:
     """Bad rows must not go into the log itself."""
-    check_output(path, "--bad-rows", kinds=("jsonl",))
+    check_output(path, "`bad_rows`", kinds=("jsonl",))
     if path.name.lower().endswith(".gz"):
-        raise InputError(f"--bad-rows {path}: bad rows are written as plain text: leave out .gz")
+        raise InputError(f"`bad_rows` {path}: bad rows are written as plain text: leave out .gz")
     place = path.absolute().resolve()
     if any(isinstance(part, ParquetPart | TextPart) and part.path.resolve() == place for part in parts):
-        raise InputError(f"--bad-rows {path}: that is the log itself: give another file")
+        raise InputError(f"`bad_rows` {path}: that is the log itself: give another file")
     if isinstance(source, str | Path) and Path(source).is_dir() and place.is_relative_to(Path(source).resolve()):
         raise InputError(
-            f"--bad-rows {path}: inside the log's folder it would be read as a part of the log: put it elsewhere"
+            f"`bad_rows` {path}: inside the log's folder it would be read as a part of the log: put it elsewhere"
         )
 
 

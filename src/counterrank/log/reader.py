@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from counterrank.log.keys import text_keys
 from counterrank.log.originals import Originals, shown
 from counterrank.log.prefetch import prefetched
-from counterrank.log.problems import Problem, bad_row
+from counterrank.log.problems import RowProblem, bad_row
 from counterrank.log.quarantine import Quarantine, quarantine
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.rows import Rows, read_rows
@@ -70,7 +70,7 @@ class RowReader:
         """Count the bad rows of a batch and write them down."""
         for i in np.flatnonzero(problem):
             file, number = originals.place(batch, int(i), before)
-            what = Problem(problem[i])
+            what = RowProblem(problem[i])
             if self.log.stops:
                 raise bad_row(f"{file}: row {number}", what, shown(originals.content(batch, int(i), number)))
             tally.add(file, what, number=number)

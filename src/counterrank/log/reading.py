@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.problems import MESSAGES, RowProblem
 
 SHOWN_ROWS = 5
 
@@ -16,7 +16,7 @@ class Wrong:
     """Bad rows of one file with the same problem."""
 
     file: str
-    problem: Problem
+    problem: RowProblem
     count: int
     first: tuple[int, ...] = ()  # the numbers of the first ones, from 1; none where they are not known
 
@@ -31,11 +31,11 @@ class Wrong:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """`rows` good rows were used and `rejected` bad ones were not; in the long form a row is an impression.
 
-    >>> Reading(12_345, 7, bad_rows=Path("q.jsonl")).line()
+    >>> Reading(rows=12_345, rejected=7, bad_rows=Path("q.jsonl")).line()
     '12,345 rows read, 7 set aside in q.jsonl'
     """
 
@@ -67,20 +67,20 @@ class Reading:
         return replace(both, wrong=self.wrong + other.wrong, bad_rows=self.bad_rows or other.bad_rows)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Tally:
     """What a pass counts while it goes on."""
 
     rows: int = 0
     rejected: int = 0
-    counts: dict[tuple[str, Problem], int] = field(default_factory=dict)
-    first: dict[tuple[str, Problem], list[int]] = field(default_factory=dict)
+    counts: dict[tuple[str, RowProblem], int] = field(default_factory=dict)
+    first: dict[tuple[str, RowProblem], list[int]] = field(default_factory=dict)
     timed: int = 0  # good rows whose day was told as a time since 1970
     repaired: int = 0  # good rows that repeated an item
     days: set[int] | None = None
     reward: list[float] = field(default_factory=lambda: [0.0, 0.0])  # Σ reward·impressions, Σ impressions
 
-    def add(self, file: str, problem: Problem, rows: int = 1, number: int | None = None) -> None:
+    def add(self, file: str, problem: RowProblem, rows: int = 1, number: int | None = None) -> None:
         """Bad rows; `number` tells which row of the file it is."""
         key = file, problem
         self.rejected += rows
@@ -95,7 +95,15 @@ class Tally:
         wrong = tuple(Wrong(*key, self.counts[key], tuple(self.first[key])) for key in order)
         mean = self.reward[0] / self.reward[1] if self.reward[1] else None
         days = None if self.days is None else len(self.days)
-        return Reading(self.rows, self.rejected, notes, wrong, bad_rows, days, mean)
+        return Reading(
+            rows=self.rows,
+            rejected=self.rejected,
+            notes=notes,
+            wrong=wrong,
+            bad_rows=bad_rows,
+            days=days,
+            mean_reward=mean,
+        )
 
     def _repairs(self) -> tuple[str, ...]:
         timed, repaired = (f"{n:,} {'row' if n == 1 else 'rows'}" for n in (self.timed, self.repaired))

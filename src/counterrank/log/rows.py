@@ -16,7 +16,7 @@ from counterrank.limits import LARGEST
 from counterrank.log.days import day_numbers
 from counterrank.log.keys import Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
-from counterrank.log.problems import Problem
+from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import parse_lists
 
 _BAD_CLICK = 2
@@ -33,7 +33,7 @@ class Kinds:
     native_items: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rows:
     """Impressions as arrays: row i shows item_keys[offsets[i]:offsets[i+1]]."""
 
@@ -62,52 +62,66 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
     if "problem_" in column:
         problem[:] = column["problem_"].to_numpy()
     query_keys, query_values = id_keys(column["query"], kinds.integer_queries, f"{name}: query")
-    _mark(problem, _null(query_values if not kinds.integer_queries else column["query"]), Problem.QUERY)
+    _mark(problem, _null(query_values if not kinds.integer_queries else column["query"]), RowProblem.QUERY)
 
     items = _list(column["items"], f"{name}: items", "VARCHAR[]")
     offsets, values = _unnest(items)
     item_keys, item_values = id_keys(values, kinds.integer_items, f"{name}: items")
-    _mark(problem, _null(items) | (np.diff(offsets) == 0), Problem.ITEMS)
+    _mark(problem, _null(items) | (np.diff(offsets) == 0), RowProblem.ITEMS)
     missing = values if kinds.integer_items else item_values
     if missing.null_count:
-        _mark(problem, _any_in(_null(missing), offsets), Problem.ITEM)
+        _mark(problem, _any_in(_null(missing), offsets), RowProblem.ITEM)
     repeats = _repeats(item_keys, offsets)
     if not repair:
-        _mark(problem, repeats, Problem.REPEATED)
+        _mark(problem, repeats, RowProblem.REPEATED)
 
-    clicks = None
-    if "clicks" in column:
-        lists = _list(column["clicks"], f"{name}: clicks", "DOUBLE[]")
-        click_offsets, click_values = _unnest(lists)
-        clicks = _click_codes(click_values, f"{name}: clicks")
-        _mark(problem, _null(lists), Problem.CLICKS)
-        _mark(problem, np.diff(click_offsets) != np.diff(offsets), Problem.LENGTH)
-        if (clicks == _BAD_CLICK).any():
-            _mark(problem, _any_in(clicks == _BAD_CLICK, click_offsets), Problem.CLICK)
+    clicks = _clicks(column["clicks"], offsets, f"{name}: clicks", problem) if "clicks" in column else None
     reward = _number(column.get("reward"), f"{name}: reward")
     if reward is not None:
-        _mark(problem, ~np.isfinite(reward), Problem.REWARD)
-        _mark(problem, np.abs(reward) > LARGEST, Problem.LARGE)
+        _mark(problem, ~np.isfinite(reward), RowProblem.REWARD)
+        _mark(problem, np.abs(reward) > LARGEST, RowProblem.LARGE)
     propensity = _number(column.get("propensity"), f"{name}: propensity")
     if propensity is not None:
-        _mark(problem, ~((propensity > 0) & (propensity <= 1)), Problem.PROPENSITY)
+        _mark(problem, ~((propensity > 0) & (propensity <= 1)), RowProblem.PROPENSITY)
     impressions = np.ones(len(batch), dtype=np.int64)
     multiplicity = _number(column.get("impressions"), f"{name}: impressions")
     if multiplicity is not None:
         whole = (multiplicity >= 1) & (multiplicity == np.floor(multiplicity)) & (multiplicity < 2**53)
-        _mark(problem, ~whole, Problem.IMPRESSIONS)
+        _mark(problem, ~whole, RowProblem.IMPRESSIONS)
         impressions = np.where(whole, multiplicity, 1).astype(np.int64)
     day, timed = None, 0
     if "day" in column:
         day, no_day, as_time = day_numbers(column["day"], f"{name}: day")
-        _mark(problem, no_day, Problem.DAY)
+        _mark(problem, no_day, RowProblem.DAY)
         timed = int(np.count_nonzero(as_time))
     rows = Rows(
-        query_keys, query_values, offsets, item_keys, item_values, clicks, reward, propensity, impressions, day, timed
+        query_keys=query_keys,
+        query_values=query_values,
+        offsets=offsets,
+        item_keys=item_keys,
+        item_values=item_values,
+        clicks=clicks,
+        reward=reward,
+        propensity=propensity,
+        impressions=impressions,
+        day=day,
+        timed=timed,
     )
     if repair and repeats.any() and not problem.any():  # where a row is bad, the good ones are read once more
         rows = _repaired(rows, repeats)
     return rows, problem
+
+
+def _clicks(column: pa.Array, offsets: NDArray[np.int64], name: str, problem: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The clicks of all rows, one after the other; what is wrong with them is marked."""
+    lists = _list(column, name, "DOUBLE[]")
+    click_offsets, values = _unnest(lists)
+    clicks = _click_codes(values, name)
+    _mark(problem, _null(lists), RowProblem.CLICKS)
+    _mark(problem, np.diff(click_offsets) != np.diff(offsets), RowProblem.LENGTH)
+    if (clicks == _BAD_CLICK).any():
+        _mark(problem, _any_in(clicks == _BAD_CLICK, click_offsets), RowProblem.CLICK)
+    return clicks
 
 
 def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
@@ -125,7 +139,7 @@ def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _firsts(keys, offsets, repeats, clicks):  # type: ignore[no-untyped-def]
     """Which places are the first of their item; a click on a later one is added to the first."""
     keep = np.ones(len(keys), dtype=np.bool_)
@@ -139,7 +153,7 @@ def _firsts(keys, offsets, repeats, clicks):  # type: ignore[no-untyped-def]
     return keep
 
 
-def _mark(problem: NDArray[np.int8], where: NDArray[np.bool_], what: Problem) -> None:
+def _mark(problem: NDArray[np.int8], where: NDArray[np.bool_], what: RowProblem) -> None:
     if where.any():
         problem[where & (problem == 0)] = what
 
@@ -222,5 +236,5 @@ def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:
     if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         values = values.cast(pa.float64()) if not pa.types.is_boolean(kind) else values.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InputError(f"{what} must be a number, but came as {kind}: store it as a number, or --ignore it")
+        raise InputError(f"{what} must be a number, but came as {kind}: store it as a number, or `ignore` it")
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -23,9 +23,9 @@ def parse_columns(text: str | None) -> dict[str, str]:
     for part in filter(None, (text or "").split(",")):
         ours, equals, theirs = part.partition("=")
         if not equals or not theirs:
-            raise InputError(f"--columns got {part!r}: expected OURS=THEIRS pairs, e.g. query=q,items=shown")
+            raise InputError(f"`columns` got {part!r}: expected OURS=THEIRS pairs, e.g. query=q,items=shown")
         if ours.strip() in mapping:
-            raise InputError(f"--columns names {ours.strip()!r} twice: give each of our columns once")
+            raise InputError(f"`columns` names {ours.strip()!r} twice: give each of our columns once")
         mapping[ours.strip()] = theirs.strip()
     return check_columns(mapping)
 
@@ -46,7 +46,7 @@ def check_ignored(names: Iterable[str]) -> tuple[str, ...]:
     given = tuple(dict.fromkeys(names))
     for name in given:
         if name in REQUIRED:
-            raise InputError(f"--ignore names {name!r}, which every log needs: choose from {', '.join(OPTIONAL)}")
+            raise InputError(f"`ignore` names {name!r}, which every log needs: choose from {', '.join(OPTIONAL)}")
         if name not in OPTIONAL:
             raise unknown("column", name, OPTIONAL)
     return given
@@ -61,7 +61,7 @@ def resolve(
         if theirs not in came:
             raise InputError(
                 f"{name}: column {theirs!r} (for {ours}) is missing{near(theirs, came)}: the file has {_list(came)}. "
-                f"Name one of these with --columns {ours}=THEIRS"
+                f"Name one of these with `columns` {ours}=THEIRS"
             )
     unread = {*ignore, *(_TWINS[c] for c in ignore if c in _TWINS)}
     found = {c: mapping.get(c, c) for c in KNOWN_COLUMNS if mapping.get(c, c) in came and c not in unread}
@@ -84,7 +84,7 @@ def resolve(
 def _missing(name: str, column: str, came: list[str], extra: str = "") -> InputError:
     return InputError(
         f"{name}: column {column!r}{extra} is missing{near(column, came)}: the file has {_list(came)}. "
-        f"Name it with --columns {column}=THEIRS"
+        f"Name it with `columns` {column}=THEIRS"
     )
 
 

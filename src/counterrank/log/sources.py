@@ -18,7 +18,7 @@ from counterrank.log.files import open_parts
 from counterrank.log.frames import open_frame
 from counterrank.log.lists import is_list
 from counterrank.log.parts import Part, connect, text_type
-from counterrank.log.problems import MESSAGES, Problem
+from counterrank.log.problems import MESSAGES, RowProblem
 from counterrank.log.spelled import parse_lists
 from counterrank.log.text import TextPart
 
@@ -74,7 +74,7 @@ def _read(part: Part, wanted: Mapping[str, str]) -> pa.Table | None:
         if "problem_" in batch.schema.names and pc.max(batch.column("problem_")).as_py():
             row = before + pc.index(pc.greater(batch.column("problem_"), 0), True).as_py()
             came = _original(part, row, "")
-            raise InputError(f"{part.name}, row {row + 1}: {MESSAGES[Problem.RAGGED]} ({came!r}): mend it")
+            raise InputError(f"{part.name}, row {row + 1}: {MESSAGES[RowProblem.RAGGED]} ({came!r}): mend it")
         for ours in wanted:
             given = batch.column(ours)
             columns[ours] = _converted(given, ours, part.name)

@@ -104,7 +104,7 @@ def parse_lists(texts: pa.Array, kind: str) -> pa.Array:
     return found.column("c").combine_chunks()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _doubtful(offsets, data, numbers):  # type: ignore[no-untyped-def]
     """Whether a text may be a JSON value other than text or a whole number."""
     for i in range(len(offsets) - 1):

@@ -231,7 +231,7 @@ class TextPart:
             "quote='\"', escape='\"', comment='', strict_mode=true, max_line_size=16777216)"
         )
 
-    def _csv_rows(self) -> Iterator[ragged.Row]:
+    def _csv_rows(self) -> Iterator[ragged.RaggedRow]:
         """The rows below the header, one by one."""
         with self._open() as file:
             csv.field_size_limit(_ROOM)

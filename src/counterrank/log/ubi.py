@@ -28,8 +28,9 @@ import duckdb
 import pyarrow as pa
 
 from counterrank.errors import InputError
-from counterrank.log.foreign import Foreign, Lines, counted, files_of, lines_of, no_time_unit
+from counterrank.log.foreign import Foreign, Lines, files_of, lines_of, no_time_unit
 from counterrank.log.parts import connect
+from counterrank.words import counted
 
 SCHEMA = pa.schema(
     {"query": pa.string(), "items": pa.list_(pa.string()), "clicks": pa.list_(pa.int8()), "day": pa.date32()}

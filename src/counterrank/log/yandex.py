@@ -33,7 +33,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.log.foreign import Foreign, Lines, clipped, counted, files_of, lines_of, no_time_unit, opening
+from counterrank.log.foreign import Foreign, Lines, clipped, files_of, lines_of, no_time_unit, opening
+from counterrank.words import counted
 
 UNITS_PER_DAY = {"ms": 86_400_000, "s": 86_400, "min": 1_440, "h": 24, "day": 1}
 ACTIONS = "session TAB time TAB Q TAB query TAB region TAB urls, or session TAB time TAB C TAB url"

@@ -12,8 +12,10 @@ from counterrank.policy.scores import Scores
 from counterrank.policy.slots import Slots
 from counterrank.policy.table import Table
 from counterrank.policy.uniform import Uniform
+from counterrank.registry import Registry, subclass_of
 
-POLICIES: dict[str, type[Policy]] = {
+_ADMIT = subclass_of(Policy, "kind")
+POLICIES: Registry[type[Policy]] = Registry("kind of policy", "counterrank.policies", _ADMIT, {
     "table": Table,
     "scores": Scores,
     "plackett_luce": PlackettLuce,
@@ -25,7 +27,7 @@ POLICIES: dict[str, type[Policy]] = {
     "lightgbm": LightGBM,
     "choice": Choice,
     "genspec": GenSpec,
-}
+})  # fmt: skip
 
 __all__ = [
     "POLICIES",

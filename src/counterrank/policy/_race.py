@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
-from counterrank.policy._ordered import is_ranking
+from counterrank.policy.ordered import is_ranking
 
 _SURE = np.log(45.0)  # log(λt) beyond which the item has arrived: 45·exp(-45) = 1e-18
 _EARLY = -41.4  # log(λt) below which it has not: exp(-41.4) = 1e-18

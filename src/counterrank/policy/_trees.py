@@ -17,7 +17,7 @@ _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING = 1, 2, 4  # bits of LightGBM's de
 _NEAR_ZERO = 1.0000000180025095e-35  # what LightGBM takes for zero, a 32-bit number there
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trees:
     """Σ over trees of the leaf that a row falls into: LightGBM's raw score.
 

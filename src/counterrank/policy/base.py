@@ -97,10 +97,12 @@ class Policy(ABC):
     def bind(self, pairs: Pairs) -> BoundPolicy:
         """This policy on the pairs of a run. `pairs` holds every item that the policy names for a query of the run."""
 
+    source_notes: tuple[str, ...] = ()  # on files of a folder that it was to be read from, and that were not read
+
     @property
     def notes(self) -> list[str]:
-        """What to know of it: what it lacks, and what stands in for it."""
-        return []
+        """What to know of it: what was not read, what it lacks, and what stands in for it."""
+        return list(self.source_notes)
 
     scores_features = False  # whether `scoring` makes a difference
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError, unknown
 from counterrank.ids import Codes, Ids
-from counterrank.policy._chosen import BoundChoice
 from counterrank.policy._coded import Coded
 from counterrank.policy.base import Policy
+from counterrank.policy.chosen import BoundChoice
 from counterrank.policy.stored import Stored, check_part
 from counterrank.statistics.pairs import Pairs
 
@@ -83,7 +83,7 @@ class Choice(Policy):
         ]
         none = [f"{self._silent:,} queries have no ranking: no part that could act for them has one"]
         inner = [note for part in self._parts.values() for note in part.notes]
-        return [*own, *(none if self._silent else []), *inner]
+        return [*self.source_notes, *own, *(none if self._silent else []), *inner]
 
     def acting(self) -> dict[str, int]:
         """For how many of its queries each part acts."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals
-from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import BoundPolicy, Policy
 from counterrank.policy.stored import Stored
+from counterrank.policy.weighted import WeightedRankings
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 

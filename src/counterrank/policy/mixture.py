@@ -57,7 +57,7 @@ class Mixture(Policy):
 
     @property
     def notes(self) -> list[str]:
-        return [*self.base.notes, *self.other.notes]
+        return [*self.source_notes, *self.base.notes, *self.other.notes]
 
     def narrowed(self, candidates: Policy) -> Policy:
         return Mixture(self.base.narrowed(candidates), self.share, self.other.narrowed(candidates))

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
-from counterrank.policy import _race, _sets
-from counterrank.policy._ordered import OrderedCandidates
+from counterrank.policy import _race, sets
 from counterrank.policy._pairs import PairMarginals, spread
 from counterrank.policy.base import Policy
+from counterrank.policy.ordered import OrderedCandidates
 from counterrank.policy.scores import Scores
 from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
@@ -52,6 +52,10 @@ class PlackettLuce(Policy):
 
     def items(self) -> tuple[pa.Array, pa.Array]:
         return self.scores.items()
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.source_notes, *self.scores.notes]
 
     def stored(self) -> Stored:
         """Its scores and its temperature. A plain file has no place for the temperature: see `at_temperature_1`."""
@@ -112,12 +116,12 @@ class BoundPlackettLuce(OrderedCandidates):
         return out
 
     def pair_marginals(self, query: int) -> PairMarginals:
-        """Exact by recursion over sets where these are few enough (`_sets.py`), else drawn."""
+        """Exact by recursion over sets where these are few enough (`sets.py`), else drawn."""
         mine = slice(self.starts[query], self.starts[query + 1])
         shown = int(self.shown[query])
-        if not _sets.feasible(int(self.sizes[query]), shown):
+        if not sets.feasible(int(self.sizes[query]), shown):
             return super().pair_marginals(query)
-        small = _sets.pair_marginals(self._logs[mine], shown)
+        small = sets.pair_marginals(self._logs[mine], shown)
         return PairMarginals(spread(self.pairs, query, self.rows[mine], small))
 
     def arrivals(self, candidates: Codes, rng: np.random.Generator) -> NDArray[np.float64]:

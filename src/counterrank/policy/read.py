@@ -48,7 +48,11 @@ def read_policy(
         raise InputError(f"the temperature is {temperature}: give 0 to sort by score, or a positive number")
     policy = _plain(source, columns)
     if features is not None:
-        policy = policy.scoring(read_features(features))
+        known = read_features(features)
+        scored = policy.scoring(known)
+        if scored is not policy:
+            scored.source_notes = (*policy.source_notes, *known.notes)
+        policy = scored
     if temperature == 0:
         return policy
     if isinstance(policy, Scores):
@@ -79,14 +83,20 @@ def of_rows(table: pa.Table, name: str) -> Policy:
 def _of_source(opened: Source, columns: Mapping[str, str] | None) -> Policy:
     table = opened.read(_named(opened, columns or {}))
     try:
-        given = table["probability"] if "probability" in table.column_names else None
-        if "items" in table.column_names:
-            return Table(table["query"], table["items"], given)
-        if "position" in table.column_names:
-            return Slots(table["query"], table["position"], table["item"], given)
-        return Scores(table["query"], table["item"], table["score"])
+        policy = _of_rows(table)
     except InputError as error:
         raise InputError(f"{opened.label}: {error}") from None
+    policy.source_notes = tuple(opened.notes)
+    return policy
+
+
+def _of_rows(table: pa.Table) -> Policy:
+    given = table["probability"] if "probability" in table.column_names else None
+    if "items" in table.column_names:
+        return Table(table["query"], table["items"], given)
+    if "position" in table.column_names:
+        return Slots(table["query"], table["position"], table["item"], given)
+    return Scores(table["query"], table["item"], table["score"])
 
 
 def _from_directory(path: str | Path) -> Policy:

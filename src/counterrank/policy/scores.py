@@ -14,9 +14,9 @@ from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._coded import Coded, locate, reject_repeats
-from counterrank.policy._ordered import OrderedCandidates, is_ranking
 from counterrank.policy._pairs import PairMarginals, spread
 from counterrank.policy.base import Id, Policy
+from counterrank.policy.ordered import OrderedCandidates, is_ranking
 from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.policy._coded import Coded, distinct, locate
-from counterrank.policy._product import BoundSlots
 from counterrank.policy.base import Id, Policy
+from counterrank.policy.product import BoundSlots
 from counterrank.policy.stored import Stored
 from counterrank.policy.table import TOLERANCE
 from counterrank.statistics.pairs import Pairs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterrank.errors import InputError, unknown
+from counterrank.errors import InputError
 
 if TYPE_CHECKING:
     from counterrank.policy.base import Policy
@@ -65,7 +65,7 @@ class Stored:
         from counterrank.policy import POLICIES  # whose members make such things
 
         if self.kind not in POLICIES:
-            raise unknown("kind of policy", self.kind, POLICIES)
+            raise POLICIES.unknown(self.kind)
         return POLICIES[self.kind].restored(self)
 
     def parts(self, *own: str) -> dict[str, Policy]:

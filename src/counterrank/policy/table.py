@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._coded import Coded, distinct, list_array, locate
-from counterrank.policy._weighted import WeightedRankings
 from counterrank.policy.base import Id, Policy
 from counterrank.policy.stored import Stored
+from counterrank.policy.weighted import WeightedRankings
 from counterrank.statistics.pairs import Pairs
 
 TOLERANCE = 1e-6  # how far from 1 a query's probabilities may sum

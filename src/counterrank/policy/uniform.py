@@ -12,8 +12,8 @@ from counterrank.errors import InputError, near
 from counterrank.ids import Codes
 from counterrank.log.sources import open_source
 from counterrank.policy._coded import Coded, distinct, locate
-from counterrank.policy._product import BoundSlots
 from counterrank.policy.base import Policy
+from counterrank.policy.product import BoundSlots
 from counterrank.policy.scores import BoundScores
 from counterrank.policy.slots import Slots
 from counterrank.policy.stored import Stored
@@ -46,7 +46,7 @@ class Uniform(Policy):
         self._slots: Slots | None = None
         if candidates is None:
             return
-        queries, positions, items = _candidates(candidates)
+        queries, positions, items, self.source_notes = _candidates(candidates)
         both = Coded.of(queries, "query of candidates"), Coded.of(items, "item of candidates")
         if len(both[0]) == 0:
             raise InputError("the candidates have no rows: give (query, item) rows, or no candidates at all")
@@ -124,17 +124,17 @@ class Uniform(Policy):
             raise InputError(f"query {query!r} has no candidates: add rows {columns} for it to the candidates")
 
 
-def _candidates(given: Any) -> tuple[Any, Any, Any]:
-    """Queries, positions (or None) and items, from a dict or a source."""
+def _candidates(given: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
+    """Queries, positions (or None) and items, from a dict or a source, and what was not read."""
     if isinstance(given, Mapping):
         flat = [(query, entry) for query, entries in given.items() for entry in entries]
         nested = {isinstance(entry, list | tuple) for _, entry in flat}
         if nested == {True}:
             rows = [(query, k + 1, a) for query, slots in given.items() for k, of in enumerate(slots) for a in of]
-            return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+            return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], ()
         if len(nested) > 1:
             raise InputError("the candidates mix items and lists of items: give {query: [items]}, or a list per slot")
-        return [query for query, _ in flat], None, [item for _, item in flat]
+        return [query for query, _ in flat], None, [item for _, item in flat], ()
     source = open_source(given, "candidates")
     absent = [name for name in ("query", "item") if name not in source.names]
     if absent:
@@ -144,7 +144,8 @@ def _candidates(given: Any) -> tuple[Any, Any, Any]:
         )
     names = [name for name in ("query", "position", "item") if name in source.names]
     table = source.read({name: name for name in names})
-    return table["query"], table["position"] if "position" in names else None, table["item"]
+    positions = table["position"] if "position" in names else None
+    return table["query"], positions, table["item"], tuple(source.notes)
 
 
 def _slots(queries: Coded, items: Coded, positions: Any) -> Slots:

@@ -147,7 +147,7 @@ def _given(prior: Given, queries: int, items: int) -> Prior:
 
 
 def read_prior(text: str) -> str | tuple[float, float]:
-    """`--prior` as users write it: a name, or α,β.
+    """`prior` as users write it: a name, or α,β.
 
     >>> read_prior("1,8"), read_prior("fit")
     ((1.0, 8.0), 'fit')
@@ -159,7 +159,7 @@ def read_prior(text: str) -> str | tuple[float, float]:
     except ValueError:
         if not any(sign.isdigit() for sign in text):
             raise unknown("prior", text, [*PRIORS, "or α,β such as 1,1"]) from None
-        raise InputError(f"--prior is {text!r}: expected {', '.join(PRIORS)}, or two numbers such as 1,1") from None
+        raise InputError(f"`prior` is {text!r}: expected {', '.join(PRIORS)}, or two numbers such as 1,1") from None
     if not (alpha > 0 and beta > 0 and alpha + beta < np.inf):
-        raise InputError(f"--prior is {text!r}: α and β of a Beta prior are finite and above 0")
+        raise InputError(f"`prior` is {text!r}: α and β of a Beta prior are finite and above 0")
     return alpha, beta

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.errors import InputError
+from counterrank.errors import NotInstalled
 from counterrank.regress.base import Matrix, Vector
 
 PARAMETERS: dict[str, Any] = {
@@ -23,9 +23,9 @@ def load() -> Any:
         return import_module("lightgbm")
     except (ImportError, OSError) as error:
         why = str(error).splitlines()[0]
-        raise InputError(
+        raise NotInstalled(
             f"trees need LightGBM, which cannot be loaded ({why}): pip install lightgbm and the system's libgomp1, "
-            "or use --model ridge or lasso"
+            "or use `model` ridge or lasso"
         ) from None
 
 

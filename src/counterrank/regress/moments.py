@@ -16,7 +16,7 @@ SAME = 1e-9  # losses that differ by less are alike
 FLAT = 1e-12  # a column whose variance is below this share of its mean square does not vary
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LinearFit:
     """intercept + x @ coefficients.
 
@@ -112,7 +112,15 @@ class LinearTraining(ABC):
         pull = data.scale * (data.with_y - data.covariance @ betas[:, 0])
         chosen = f"penalty {penalties[best]:.3g}"
         return LinearFit(
-            float(intercept[0] + shift), coefficients[:, 0], chosen, data.weight, mean, inverse, pull, r2, notes
+            intercept=float(intercept[0] + shift),
+            coefficients=coefficients[:, 0],
+            chosen=chosen,
+            weight=data.weight,
+            mean=mean,
+            inverse=inverse,
+            pull=pull,
+            r2=r2,
+            notes=notes,
         )
 
 

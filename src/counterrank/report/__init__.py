@@ -1,13 +1,13 @@
 """Pages and pictures: one HTML file, charts as SVG. It knows nothing of estimators."""
 
 from counterrank.report.histogram import histogram
+from counterrank.report.ident import ident, sentence
 from counterrank.report.lines import Series, lines
 from counterrank.report.markup import Child, Markup, element, joined
 from counterrank.report.page import LARGEST, Section, bullets, facts, page, paragraph
 from counterrank.report.picture import Picture
 from counterrank.report.table import Cell, Column, table
 from counterrank.report.whiskers import Reference, Whisker, whiskers
-from counterrank.report.words import figure_of, ident, percent, sentence, spread_of
 
 __all__ = [
     "LARGEST",
@@ -23,16 +23,13 @@ __all__ = [
     "bullets",
     "element",
     "facts",
-    "figure_of",
     "histogram",
     "ident",
     "joined",
     "lines",
     "page",
     "paragraph",
-    "percent",
     "sentence",
-    "spread_of",
     "table",
     "whiskers",
 ]

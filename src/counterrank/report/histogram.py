@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from counterrank.report.markup import element
 from counterrank.report.picture import Picture, line_at, text_at, together
 from counterrank.report.scale import Scale
-from counterrank.report.words import figure_of
+from counterrank.words import figure_of
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 340, 170, 46, 12, 40
 ZERO = 26  # room for the bar of what has no weight
@@ -56,7 +56,13 @@ def histogram(
     said = f"{total:,.0f} impressions, {zero:,.0f} of them without weight; both axes are log scales"
     axis = line_at(LEFT, floor, WIDTH - 10, floor, "cr-axis")
     return Picture(
-        title, said, together(rules, bars, one, axis, ticks, unit), WIDTH, HEIGHT, ["weight", "impressions"], table
+        title=title,
+        description=said,
+        drawing=together(rules, bars, one, axis, ticks, unit),
+        width=WIDTH,
+        height=HEIGHT,
+        header=["weight", "impressions"],
+        rows=table,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from counterrank.report.markup import Markup, element
 from counterrank.report.picture import Picture, line_at, text_at, together
 from counterrank.report.scale import Scale, around, tick_text
-from counterrank.report.words import figure_of
+from counterrank.words import figure_of
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 250, 64, 130, 16, 46
 LINE = 16  # height of a label
@@ -59,7 +59,15 @@ def lines(
     said = "; ".join(f"{s.label}: {_ends(s)}" for s in series)
     table = [[place, *(figure_of(s.values[i]) for s in series)] for i, place in enumerate(places)]
     header = [unit, *(s.label for s in series)]
-    return Picture(title, said, together(rules, drawn, names, below), WIDTH, HEIGHT, header, table)
+    return Picture(
+        title=title,
+        description=said,
+        drawing=together(rules, drawn, names, below),
+        width=WIDTH,
+        height=HEIGHT,
+        header=header,
+        rows=table,
+    )
 
 
 def _ends(series: Series) -> str:

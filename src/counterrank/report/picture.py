@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, NotInstalled
 from counterrank.output import write
 from counterrank.report.markup import Child, Markup, element, joined, verbatim
 
@@ -17,7 +17,7 @@ def own_text(name: str) -> str:
     return resources.files("counterrank.report").joinpath(name).read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Picture:
     """One chart; a notebook shows it, `.svg` is its text, `.save` writes it."""
 
@@ -101,7 +101,7 @@ class Picture:
         try:
             from vl_convert import svg_to_png
         except ImportError:
-            raise InputError("a PNG needs vl-convert: pip install vl-convert-python, or use .svg") from None
+            raise NotInstalled("a PNG needs vl-convert: pip install vl-convert-python, or use .svg") from None
         return bytes(svg_to_png(self.svg, scale=2))
 
     def save(self, path: str | Path) -> Path:

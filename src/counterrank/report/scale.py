@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from counterrank.screen import plain_zero
+from counterrank.words import plain_zero
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from statistics import median
 from counterrank.report.markup import Markup, element
 from counterrank.report.picture import Picture, line_at, text_at, together
 from counterrank.report.scale import Scale, around, tick_text
-from counterrank.report.words import figure_of, spread_of
 from counterrank.screen import visible
+from counterrank.words import figure_of, spread_of
 
 WIDTH, LEFT, RIGHT, ROW = 780, 120, 240, 30
 FAR = 6.0  # what is so many times wider, or further off, than the others runs off the picture
@@ -70,7 +70,13 @@ def whiskers(
     if reference is not None:
         table.append([reference.label, figure_of(reference.value), "", ""])
     return Picture(
-        title, said, together(grid, line, drawn, unit_text), WIDTH, height, ["", "value", "lower", "upper"], table
+        title=title,
+        description=said,
+        drawing=together(grid, line, drawn, unit_text),
+        width=WIDTH,
+        height=height,
+        header=["", "value", "lower", "upper"],
+        rows=table,
     )
 
 

@@ -26,7 +26,7 @@ MOST = {
 USERS: dict[str, type[ClickModel]] = {"cm": Cascade, "dcm": DependentClick, "pbm": PositionBased}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class World:
     """Everything that makes a log, known exactly: what estimates are judged by.
 
@@ -119,7 +119,15 @@ def make_world(
         "dcm": lambda: DependentClick(attraction, go_on),
         "pbm": lambda: PositionBased(attraction, place**-eta),
     }
-    return World(pairs, weight / weight.sum(), attraction, make[users](), scores, temperature, uniform_share)
+    return World(
+        pairs=pairs,
+        frequencies=weight / weight.sum(),
+        attraction=attraction,
+        users=make[users](),
+        scores=scores,
+        temperature=temperature,
+        uniform_share=uniform_share,
+    )
 
 
 def _names(letter: str, count: int) -> list[str]:

@@ -19,7 +19,7 @@ from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """The additive statistics of a log, or of a part of it: `part + part` is the whole (but for `whole`: see there).
 
@@ -128,16 +128,16 @@ class Counts:
                 patterns.append(part.patterns.moved(rows, queries[i], positions))
         added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
         return Counts(
-            pairs,
-            totals[0].astype(np.int64),
-            totals[1],
-            totals[2],
-            shown,
-            clicked,
-            added["rankings"],
-            self.log_impressions + other.log_impressions,
-            max(self.longest, other.longest),
-            self.origin,
+            pairs=pairs,
+            impressions=totals[0].astype(np.int64),
+            reward=totals[1],
+            reward2=totals[2],
+            shown=shown,
+            clicked=clicked,
+            rankings=added["rankings"],
+            log_impressions=self.log_impressions + other.log_impressions,
+            longest=max(self.longest, other.longest),
+            origin=self.origin,
             pages=added["pages"],
             extremes=_spanned(self.extremes, other.extremes),
             looks=looks[0] + looks[1] if len(looks) == 2 else None,

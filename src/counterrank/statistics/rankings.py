@@ -13,7 +13,7 @@ from counterrank.ids import Codes
 from counterrank.statistics.order import row_order
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rankings:
     """Groups of impressions that show one ranking (cut to K) for one query, with one propensity where rows have it.
 
@@ -63,13 +63,13 @@ class Rankings:
     def taken(self, groups: Codes) -> Rankings:
         """Some of the groups."""
         return Rankings(
-            self.queries[groups],
-            self.rows[groups],
-            self.impressions[groups],
-            self.reward[groups],
-            self.reward2[groups],
-            self.propensity[groups] if self.propensity is not None else None,
-            self.clicks[groups] if self.clicks is not None else None,
+            queries=self.queries[groups],
+            rows=self.rows[groups],
+            impressions=self.impressions[groups],
+            reward=self.reward[groups],
+            reward2=self.reward2[groups],
+            propensity=self.propensity[groups] if self.propensity is not None else None,
+            clicks=self.clicks[groups] if self.clicks is not None else None,
         )
 
     def without_propensity(self) -> Rankings:
@@ -82,13 +82,13 @@ class Rankings:
         propensity = [part.propensity for part in parts if part.propensity is not None]
         clicks = [part.clicks for part in parts if part.clicks is not None]
         return cls(
-            np.concatenate([part.queries for part in parts]),
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.impressions for part in parts]),
-            np.concatenate([part.reward for part in parts]),
-            np.concatenate([part.reward2 for part in parts]),
-            np.concatenate(propensity) if len(propensity) == len(parts) else None,
-            np.concatenate(clicks) if len(clicks) == len(parts) else None,
+            queries=np.concatenate([part.queries for part in parts]),
+            rows=np.concatenate([part.rows for part in parts]),
+            impressions=np.concatenate([part.impressions for part in parts]),
+            reward=np.concatenate([part.reward for part in parts]),
+            reward2=np.concatenate([part.reward2 for part in parts]),
+            propensity=np.concatenate(propensity) if len(propensity) == len(parts) else None,
+            clicks=np.concatenate(clicks) if len(clicks) == len(parts) else None,
         )
 
     def __add__(self, other: Rankings) -> Rankings:
@@ -103,13 +103,13 @@ class Rankings:
             return self.taken(order)
         first = order[starts]
         return Rankings(
-            self.queries[first],
-            self.rows[first],
-            np.add.reduceat(self.impressions[order], starts),
-            np.add.reduceat(self.reward[order], starts),
-            np.add.reduceat(self.reward2[order], starts),
-            self.propensity[first] if self.propensity is not None else None,
-            np.add.reduceat(self.clicks[order], starts, axis=0) if self.clicks is not None else None,
+            queries=self.queries[first],
+            rows=self.rows[first],
+            impressions=np.add.reduceat(self.impressions[order], starts),
+            reward=np.add.reduceat(self.reward[order], starts),
+            reward2=np.add.reduceat(self.reward2[order], starts),
+            propensity=self.propensity[first] if self.propensity is not None else None,
+            clicks=np.add.reduceat(self.clicks[order], starts, axis=0) if self.clicks is not None else None,
         )
 
 

@@ -1,7 +1,12 @@
-"""Counts as one file: arrays in NumPy's .npz form, without pickles, so that a file from elsewhere is safe to open."""
+"""Counts as one file: arrays in NumPy's .npz form, without pickles, so that a file from elsewhere is safe to open.
+
+The file ends with the SHA-256 of all bytes before it (as the comment of a zip file, so that NumPy reads it too), and
+none is read whose bytes have another: one changed byte could lose a whole field without a sign.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -25,7 +30,8 @@ from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
-FORMAT, VERSION = "counterrank-counts", 1
+FORMAT, VERSION = "counterrank-counts", 2
+_DIGEST = 64  # bytes of a SHA-256 in hexadecimal digits
 _GROUPS = ("rankings", "pages")
 _INSIDE: dict[str, Callable[..., Any]] = {
     "pairs": Pairs, "rankings": Rankings, "pages": Rankings, "looks": LookCounts, "patterns": Patterns, "days": DaySums,
@@ -41,8 +47,10 @@ def save_counts(counts: Counts, path: str | Path) -> None:
         value = getattr(counts, name)
         _put(name, sum_chunks(value) if name in _GROUPS and value is not None else value, arrays, numbers)
     head = json.dumps({"format": FORMAT, "version": VERSION, "numbers": numbers})
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays)
     with writing(path) as file:
-        np.savez(file, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays)
+        file.write(sealed(packed))
 
 
 def read_counts(path: str | Path) -> Counts:
@@ -61,7 +69,22 @@ def read_counts(path: str | Path) -> Counts:
         raise InputError(f"{path}: not a whole file of counts ({said}): count the log anew") from None
 
 
+def sealed(packed: io.BytesIO) -> bytes:
+    """A zip file with the SHA-256 of its bytes at its end."""
+    with zipfile.ZipFile(packed, "a") as file:
+        file.comment = b"0" * _DIGEST
+    end = packed.seek(-_DIGEST, io.SEEK_END)
+    packed.write(_digest(packed.getbuffer()[:end]))
+    return packed.getvalue()
+
+
+def _digest(content: bytes | memoryview) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
 def _read(data: bytes) -> Counts:
+    if _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
+        raise InputError("the file was changed or is not whole: its SHA-256 is not the one at its end")
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
             raise InputError("the file is compressed, which counts never are")  # so it is no larger than it looks

@@ -40,6 +40,7 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
         | {"auto": [each.to_dict() for each in results.chosen]},
         pictures=pictures,
         notes=notes,
+        reading=results.reading,
     )
 
 

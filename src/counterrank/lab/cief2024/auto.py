@@ -12,14 +12,14 @@ import pyarrow as pa
 from counterrank.lab.cief2024.methods import DELTAS, TIES, Logs, by_bound, fitted
 from counterrank.lab.cief2024.pages import PATTERNS, Floats, Integers
 from counterrank.lab.cief2024.truth import Truth, evidence
-from counterrank.lab.result import Table
-from counterrank.learn import optimize
+from counterrank.lab.result import PaperTable
+from counterrank.optimizing.optimize import optimize
 
 NAMES = {"cm": "cm", "dcm": "dcm", "pbm": "pbm-paper"}  # whose counts are those of the sweeps
 FIXED = 0.2  # optimize's default
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chosen:
     """Errors of lists at the δ that `optimize --delta auto` chooses, at the best one in hindsight, and at 0.2."""
 
@@ -60,7 +60,9 @@ def choose(where: str, truths: Sequence[Truth], bound: str, size: int, runs: int
     best = int(errors.mean(axis=1).argmin())
     fixed = int(np.abs(DELTAS - FIXED).argmin())
     auto = errors[at, np.arange(runs)]
-    return Chosen(where, model, bound, auto, errors[best], errors[fixed], float(DELTAS[best]))
+    return Chosen(
+        where=where, model=model, bound=bound, auto=auto, best=errors[best], fixed=errors[fixed], at=float(DELTAS[best])
+    )
 
 
 def _log(truths: Sequence[Truth], seen: Sequence[Integers]) -> pa.Table:
@@ -75,7 +77,7 @@ def _log(truths: Sequence[Truth], seen: Sequence[Integers]) -> pa.Table:
     return pa.table({"query": queries, "items": items, "clicks": clicks, "impressions": often})
 
 
-def auto_table(found: Sequence[Chosen]) -> Table:
+def auto_table(found: Sequence[Chosen]) -> PaperTable:
     rows = []
     for each in found:
         gap = each.auto - each.best
@@ -86,7 +88,7 @@ def auto_table(found: Sequence[Chosen]) -> Table:
         rows.append(_summed(f"{where}, summed", [each for each in found if each.where == where]))
     rows.append(_summed("all, summed", found))
     header = ["log", "model", "bound", "auto", "best δ", f"δ = {FIXED:g}", "auto less best"]
-    return Table("δ chosen by the log (optimize --delta auto): errors", header, rows)
+    return PaperTable("δ chosen by the log (optimize --delta auto): errors", header, rows)
 
 
 def _summed(title: str, found: Sequence[Chosen]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.lab.cief2024.pages import PATTERNS, Floats, Integers, K, Pages
-from counterrank.lab.cief2024.truth import Evidence, arrange
+from counterrank.lab.cief2024.truth import Clicked, arrange
 from counterrank.posterior import BOUNDS
 from counterrank.posterior.likelihood import on_grid
 from counterrank.posterior.priors import Groups
@@ -24,7 +24,7 @@ class Logs:
 
     pages: Pages
     seen: Integers
-    evidence: Evidence
+    evidence: Clicked
     ties: Floats  # (R, P)
 
     @property

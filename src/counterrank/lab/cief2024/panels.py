@@ -13,6 +13,7 @@ from counterrank.lab.cief2024.sweep import BOUNDED, Sweep, sweep
 from counterrank.lab.cief2024.truth import MODELS, Truth
 from counterrank.lab.cief2024.worlds import LABELLED, RARE, labelled, read_clara2, read_labels, read_yandex, truths
 from counterrank.lab.progress import tell
+from counterrank.log.reading import Reading
 
 SEED = 2024
 TOP = 10
@@ -24,7 +25,7 @@ FREQUENT = 100  # clara2: its most frequent queries
 LABELLED_QUERIES = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Panel:
     """One picture: errors against delta; figure 2.1's against the size, figure 6's against the grid."""
 
@@ -49,6 +50,7 @@ class Results:
     panels: list[Panel]
     chosen: list[Chosen]
     notes: list[str]
+    reading: Reading
 
     def of(self, figure: str) -> list[Panel]:
         return [panel for panel in self.panels if panel.figure == figure]
@@ -65,44 +67,57 @@ class Results:
 def experiments(data: Path | None, quick: bool) -> Results:
     """All of them."""
     runs = 60 if quick else 500
-    yandex, parts, notes = read_yandex(data)
-    clara2, said = read_clara2(data)
-    panels = []
-    for log, pages in (("yandex-sample", yandex[:TOP]), ("clara2", clara2[:TOP])):
-        for truth, least in (("paper", 0), ("common", RARE)):
-            tell(f"figure 1: {log}, {truth} truth")
-            for model in MODELS:
-                known = truths(pages, model, least)
-                if known:
-                    found = sweep(known, size=SIZE, runs=runs, seed=SEED)
-                    title = f"{log}, top {len(known)} queries, {model}{' without rare items' if least else ''}"
-                    panels.append(Panel("1", f"figure1-{log}-{truth}-{model}", title, model, log, truth, found))
-                elif model == MODELS[0]:
-                    notes.append(f"{log}: no page has only items shown {RARE} times or more, so one truth only")
+    yandex, parts, reading = read_yandex(data)
+    clara2, more = read_clara2(data)
+    reading += more
+    panels, notes = _first({"yandex-sample": yandex[:TOP], "clara2": clara2[:TOP]}, runs)
     panels += _sizes(yandex[:TOP], runs)
     panels += _mismatch(yandex[:TOP], runs)
     tell("figures 3 to 6")
     for model in MODELS:
         found = sweep(truths(yandex[:1], model), size=SIZE, runs=runs, seed=SEED)
         title = f"yandex-sample, query {yandex[0].query}, {model}"
-        panels.append(Panel("3", f"figure3-{model}", title, model, "yandex-sample", "paper", found))
+        panels.append(
+            Panel(
+                figure="3",
+                key=f"figure3-{model}",
+                title=title,
+                model=model,
+                log="yandex-sample",
+                truth="paper",
+                sweep=found,
+            )
+        )
     for log, pages in (("yandex-sample", yandex[TOP:]), ("clara2", clara2[TOP:FREQUENT])):
         fewer = runs if len(pages) <= TOP else max(runs // 5, 20)  # many queries: less noise in their mean
         found = sweep(truths(pages, "dcm"), size=SIZE, runs=fewer, seed=SEED, methods=BOUNDED)
         title = f"{log}, its next {len(pages)} queries, dcm"
-        panels.append(Panel("4", f"figure4-{log}", title, "dcm", log, "paper", found))
+        panels.append(
+            Panel(figure="4", key=f"figure4-{log}", title=title, model="dcm", log=log, truth="paper", sweep=found)
+        )
     panels += _held_out(parts[:TOP], runs)
     panels += _grids(yandex[:TOP], runs)
     rng = np.random.default_rng(SEED)
     for number, name in enumerate(LABELLED, 7):
         tell(f"figure {number}: {name}")
-        documents = read_labels(data, name)
+        documents, more = read_labels(data, name)
+        reading += more
         for model in MODELS:
             known = labelled(documents, model, 30 if quick else LABELLED_QUERIES, rng)
             found = sweep(known, size=SIZE, runs=max(runs // 5, 20), seed=SEED, methods=(*BOUNDED, "ips", "ip-ips"))
             title = f"{name}, {len(known)} queries, {model}"
-            panels.append(Panel(str(number), f"figure{number}-{model}", title, model, name, "labels", found))
-    return Results(panels, _auto(yandex, clara2, 6 if quick else 50), notes + said)
+            panels.append(
+                Panel(
+                    figure=str(number),
+                    key=f"figure{number}-{model}",
+                    title=title,
+                    model=model,
+                    log=name,
+                    truth="labels",
+                    sweep=found,
+                )
+            )
+    return Results(panels, _auto(yandex, clara2, 6 if quick else 50), [*reading.notes, *notes], reading)
 
 
 def _auto(yandex: list[Pages], clara2: list[Pages], runs: int) -> list[Chosen]:
@@ -122,13 +137,51 @@ def _auto(yandex: list[Pages], clara2: list[Pages], runs: int) -> list[Chosen]:
     return out
 
 
+def _first(logs: dict[str, list[Pages]], runs: int) -> tuple[list[Panel], list[str]]:
+    """Figure 1, and what to know of it."""
+    panels, notes = list[Panel](), list[str]()
+    for log, pages in logs.items():
+        for truth, least in (("paper", 0), ("common", RARE)):
+            tell(f"figure 1: {log}, {truth} truth")
+            for model in MODELS:
+                known = truths(pages, model, least)
+                if known:
+                    found = sweep(known, size=SIZE, runs=runs, seed=SEED)
+                    title = f"{log}, top {len(known)} queries, {model}{' without rare items' if least else ''}"
+                    panels.append(
+                        Panel(
+                            figure="1",
+                            key=f"figure1-{log}-{truth}-{model}",
+                            title=title,
+                            model=model,
+                            log=log,
+                            truth=truth,
+                            sweep=found,
+                        )
+                    )
+                elif model == MODELS[0]:
+                    notes.append(f"{log}: no page has only items shown {RARE} times or more, so one truth only")
+    return panels, notes
+
+
 def _sizes(pages: list[Pages], runs: int) -> list[Panel]:
     """Figure 2.1: dcm at one delta, more and more pages."""
     tell("figure 2.1")
     known = truths(pages, "dcm")
     found = [sweep(known, size=size, runs=runs, seed=SEED, methods=BOUNDED, deltas=np.array([FIXED])) for size in SIZES]
     title = f"yandex-sample, top {len(known)} queries, dcm, δ = {FIXED:g}"
-    return [Panel("2.1", "figure2.1", title, "dcm", "yandex-sample", "paper", _stacked(found), SIZES)]
+    return [
+        Panel(
+            figure="2.1",
+            key="figure2.1",
+            title=title,
+            model="dcm",
+            log="yandex-sample",
+            truth="paper",
+            sweep=_stacked(found),
+            x=SIZES,
+        )
+    ]
 
 
 def _mismatch(pages: list[Pages], runs: int) -> list[Panel]:
@@ -138,7 +191,17 @@ def _mismatch(pages: list[Pages], runs: int) -> list[Panel]:
     for users, assumed in (("pbm", "dcm"), ("dcm", "pbm")):
         found = sweep(truths(pages, users), size=SIZE, runs=runs, seed=SEED, model=assumed)
         title = f"yandex-sample, top {len(pages)} queries: {users} users, {assumed} bounds"
-        out.append(Panel("2.2", f"figure2.2-{users}-{assumed}", title, users, "yandex-sample", "paper", found))
+        out.append(
+            Panel(
+                figure="2.2",
+                key=f"figure2.2-{users}-{assumed}",
+                title=title,
+                model=users,
+                log="yandex-sample",
+                truth="paper",
+                sweep=found,
+            )
+        )
     return out
 
 
@@ -154,7 +217,17 @@ def _held_out(parts: list[list[Pages]], runs: int) -> list[Panel]:
 
         found = sweep(known, size=SIZE, runs=runs, seed=SEED, draw=clicks)
         title = f"yandex-sample, top {len(known)} queries, {model} fitted on one file, clicks of the other"
-        out.append(Panel("5", f"figure5-{model}", title, model, "yandex-sample", "held out", found))
+        out.append(
+            Panel(
+                figure="5",
+                key=f"figure5-{model}",
+                title=title,
+                model=model,
+                log="yandex-sample",
+                truth="held out",
+                sweep=found,
+            )
+        )
     return out
 
 
@@ -182,7 +255,7 @@ def _grids(pages: list[Pages], runs: int) -> list[Panel]:
         queries=len(known),
     )
     title = f"yandex-sample, top {len(known)} queries, dcm, empirical Bayes"
-    return [Panel("6", "figure6", title, "dcm", "yandex-sample", "paper", both)]
+    return [Panel(figure="6", key="figure6", title=title, model="dcm", log="yandex-sample", truth="paper", sweep=both)]
 
 
 def _stacked(found: list[Sweep]) -> Sweep:

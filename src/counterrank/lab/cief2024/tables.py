@@ -11,12 +11,12 @@ from counterrank.lab.cief2024.auto import auto_table
 from counterrank.lab.cief2024.methods import CLIPS, DELTAS
 from counterrank.lab.cief2024.panels import FIXED, Panel, Results
 from counterrank.lab.cief2024.sweep import BOUNDED, NAMES, Sweep
-from counterrank.lab.result import Table
+from counterrank.lab.result import PaperTable
 
 SURE = 2.0  # standard errors
 
 
-def tables(results: Results) -> list[Table]:
+def tables(results: Results) -> list[PaperTable]:
     """Two for every set of panels with the same log and truth: lowest errors, and where bounds beat MLE."""
     out = []
     for panels in results.groups(("1", "2.2", "3", "4", "5", "7", "8", "9")):
@@ -26,13 +26,13 @@ def tables(results: Results) -> list[Table]:
     return [*out, auto_table(results.chosen)]
 
 
-def _lowest(panels: Sequence[Panel]) -> Table:
+def _lowest(panels: Sequence[Panel]) -> PaperTable:
     names = [name for name in NAMES if name in panels[0].sweep.errors]
     rows = [[NAMES[name], *(_cell(panel.sweep, name) for panel in panels)] for name in names]
     rows.append(["logged lists", *(f"{panel.sweep.logged:.4f}" for panel in panels)])
     rows.append(["random lists", *(f"{panel.sweep.random:.4f}" for panel in panels)])
     rows.append(["value of the best", *(f"{panel.sweep.best:.4f}" for panel in panels)])
-    return Table(f"{panels[0].where}:\nlowest error ± se, at δ or M", ["method", *_heads(panels)], rows)
+    return PaperTable(f"{panels[0].where}:\nlowest error ± se, at δ or M", ["method", *_heads(panels)], rows)
 
 
 def _cell(found: Sweep, name: str) -> str:
@@ -45,7 +45,7 @@ def _cell(found: Sweep, name: str) -> str:
     return text
 
 
-def _beaten(panels: Sequence[Panel]) -> Table:
+def _beaten(panels: Sequence[Panel]) -> PaperTable:
     names = [name for name in BOUNDED if name in panels[0].sweep.errors]
     rows = []
     for name in names:
@@ -55,7 +55,7 @@ def _beaten(panels: Sequence[Panel]) -> Table:
             cells.append(f"{_ranges(gap < -SURE * se)}; above: {_ranges(gap > SURE * se)}")
         rows.append([NAMES[name], *cells])
     title = f"{panels[0].where}:\nδ at which the error is below MLE's by more than two standard errors"
-    return Table(title, ["bound", *_heads(panels)], rows)
+    return PaperTable(title, ["bound", *_heads(panels)], rows)
 
 
 def _ranges(holds: Any) -> str:
@@ -75,7 +75,7 @@ def _heads(panels: Sequence[Panel]) -> list[str]:
     return [p.title.split(": ")[1] if p.figure == "2.2" else p.model for p in panels]
 
 
-def _by_size(panel: Panel) -> Table:
+def _by_size(panel: Panel) -> PaperTable:
     names = [name for name in NAMES if name in panel.sweep.errors]
     rows = []
     for i, size in enumerate(panel.x):
@@ -87,17 +87,17 @@ def _by_size(panel: Panel) -> Table:
                 cells.append(f"{gap.mean():+.4f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.4f}")
         rows.append([f"{size:,.0f}", *cells])
     header = ["pages", "MLE", *(f"{NAMES[name]} −MLE" for name in names if name != "mle")]
-    return Table(f"figure 2.1, {panel.title}: MLE's error, and bounds less it", header, rows)
+    return PaperTable(f"figure 2.1, {panel.title}: MLE's error, and bounds less it", header, rows)
 
 
-def _by_grid(panel: Panel) -> Table:
+def _by_grid(panel: Panel) -> PaperTable:
     at = [0, int(np.argmin(np.abs(DELTAS - FIXED))), 9, 19]
     rows = [
         [name, *(f"{panel.sweep.mean(name)[i]:.4f} ± {panel.sweep.stderr(name)[i]:.4f}" for i in at)]
         for name in panel.sweep.errors
         if name != "mle"
     ]
-    return Table(f"figure 6, {panel.title}", ["prior", *(f"δ = {DELTAS[i]:.2g}" for i in at)], rows)
+    return PaperTable(f"figure 6, {panel.title}", ["prior", *(f"δ = {DELTAS[i]:.2g}" for i in at)], rows)
 
 
 def records(panel: Panel) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ _LAST = (PATTERNS == 1) & (_AFTER == 0)
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Clicked:
     """What logs say of each item, (..., P), and of each position, (..., K).
 
     `position`: the chance to leave content after a click (dcm), or to look at all (pbm); 1 for cm.
@@ -38,7 +38,7 @@ class Evidence:
     shown: NDArray[np.bool_]
 
 
-def evidence(model: str, pages: Pages, seen: Integers) -> Evidence:
+def evidence(model: str, pages: Pages, seen: Integers) -> Clicked:
     """The paper's counts (appendix A, with the corrections for what was examined)."""
     places = pages.places
     at = seen.sum(axis=-1)
@@ -48,7 +48,7 @@ def evidence(model: str, pages: Pages, seen: Integers) -> Evidence:
         position = clicks_at.sum(axis=-2) / at.sum(axis=-1)[..., None]  # eq. 13
         clicks = np.einsum("...lk,lpk,...k->...p", clicks_at, places, position, optimize=True)  # eq. 14
         looks = np.einsum("...l,lpk,...k->...p", at, places, position, optimize=True)
-        return Evidence(clicks, looks, position, shown)
+        return Clicked(clicks, looks, position, shown)
     looked = LOOKED[model]
     looks = np.einsum("...lk,lpk->...p", seen @ looked, places, optimize=True)
     clicks = np.einsum("...lk,lpk->...p", seen @ (PATTERNS * looked), places, optimize=True)
@@ -56,12 +56,12 @@ def evidence(model: str, pages: Pages, seen: Integers) -> Evidence:
     if model == "dcm":
         stops = (seen @ _LAST).sum(axis=-2)
         position = (stops + SMOOTH) / (clicks_at.sum(axis=-2) + 2 * SMOOTH)
-    return Evidence(clicks, looks, position, shown)
+    return Clicked(clicks, looks, position, shown)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """A click model with its parameters: what is called true. `position` as in `Evidence`."""
+    """A click model with its parameters: what is called true. `position` as in `Clicked`."""
 
     model: str
     pages: Pages

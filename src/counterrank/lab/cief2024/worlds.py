@@ -13,6 +13,7 @@ from counterrank.lab.cief2024.pages import PATTERNS, Floats, Integers, K, Pages,
 from counterrank.lab.cief2024.truth import Truth
 from counterrank.log.foreign import FORMATS
 from counterrank.log.letor import read_letor
+from counterrank.log.reading import Reading
 
 RARE = 50  # the second truth: without pages that show an item fewer times than this
 LISTS = 100  # of labelled data: lists of each query
@@ -36,26 +37,33 @@ LABELLED = {
 }
 
 
-def read_yandex(data: Path | None) -> tuple[list[Pages], list[list[Pages]], list[str]]:
-    """The pages of `yandex-sample` by query; the same in two parts, its two files; and what reading has to say."""
+def read_yandex(data: Path | None) -> tuple[list[Pages], list[list[Pages]], Reading]:
+    """The pages of `yandex-sample` by query; the same in two parts, its two files; and what was read."""
     paths = need(data, "yandex-sample/trainSample.gz", "yandex-sample/testSample.gz")
     parts = [FORMATS["yandex"]([path], time_unit=None) for path in paths]
     table = pa.concat_tables([part.table for part in parts])
     queries, items, clicks = (table[name].to_pylist() for name in ("query", "items", "clicks"))
     part = np.repeat(np.arange(2), [each.table.num_rows for each in parts])
-    notes = [f"yandex-sample: {note}" for each in parts for note in each.notes]
-    return by_query(queries, items, clicks), in_parts(queries, items, clicks, part, 2), notes
+    reading = _reading("yandex-sample", items, [note for each in parts for note in each.notes])
+    return by_query(queries, items, clicks), in_parts(queries, items, clicks, part, 2), reading
 
 
-def read_clara2(data: Path | None) -> tuple[list[Pages], list[str]]:
+def read_clara2(data: Path | None) -> tuple[list[Pages], Reading]:
     (path,) = need(data, "clara2/search-log.tsv.gz")
     found = FORMATS["yandex"]([path], time_unit=None)
     queries, items, clicks = (found.table[name].to_pylist() for name in ("query", "items", "clicks"))
-    return by_query(queries, items, clicks), [f"clara2: {note}" for note in found.notes]
+    return by_query(queries, items, clicks), _reading("clara2", items, found.notes)
 
 
-def read_labels(data: Path | None, name: str) -> list[tuple[str, Floats]]:
-    """The queries of a set with four documents or more, and the attraction of each document."""
+def _reading(name: str, items: Sequence[Sequence[str]], repairs: Sequence[str]) -> Reading:
+    """The pages of a log; a page that cannot be read stops the run."""
+    short = sum(len(page) < K for page in items)
+    left = [f"{short:,} of {len(items):,} pages have fewer than {K} items and are left out"] if short else []
+    return Reading(rows=len(items), rejected=0, notes=tuple(f"{name}: {note}" for note in (*repairs, *left)))
+
+
+def read_labels(data: Path | None, name: str) -> tuple[list[tuple[str, Floats]], Reading]:
+    """The queries of a set with four documents or more, the attraction of each document, and what was read."""
     table = read_letor(need(data, *LABELLED[name]))
     label = table["label"].to_numpy()
     by_label = np.array(NAVIGATIONAL[3 if label.max() <= 2 else 5])
@@ -63,9 +71,11 @@ def read_labels(data: Path | None, name: str) -> list[tuple[str, Floats]]:
     order = np.argsort(code.indices.to_numpy(), kind="stable")
     ends = np.cumsum(np.bincount(code.indices.to_numpy()))
     documents = np.split(by_label[label[order]], ends[:-1])
-    return [
-        (query, found) for query, found in zip(code.dictionary.to_pylist(), documents, strict=True) if len(found) >= K
-    ]
+    every = list(zip(code.dictionary.to_pylist(), documents, strict=True))
+    kept = [(query, found) for query, found in every if len(found) >= K]
+    few = len(every) - len(kept)
+    left = f"{name}: {few:,} of {len(every):,} queries have fewer than {K} documents and are left out"
+    return kept, Reading(rows=len(label), rejected=0, notes=(left,) if few else ())
 
 
 def labelled(queries: Sequence[tuple[str, Floats]], model: str, most: int, rng: np.random.Generator) -> list[Truth]:

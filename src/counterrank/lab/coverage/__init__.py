@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from counterrank.estimate import ESTIMATORS, Need
+from counterrank.estimate import ESTIMATORS
 from counterrank.lab import figures
 from counterrank.lab.coverage.findings import findings, warned
 from counterrank.lab.coverage.path import Path as GrowingLog
 from counterrank.lab.coverage.path import follow
-from counterrank.lab.coverage.runs import CONFIDENCE, LOGGINGS, Measured, Setting, measure
+from counterrank.lab.coverage.runs import CONFIDENCE, LOGGINGS, Measured, WorldSetting, measure
 from counterrank.lab.coverage.tables import coverage_tables, heat, path_table, verdict_table
 from counterrank.lab.coverage.verdicts import Verdicts, judge
 from counterrank.lab.coverage.worlds import worlds
 from counterrank.lab.progress import tell
 from counterrank.lab.result import Reproduction
+from counterrank.setting.need import Need
 
 PATH_WORLD = "near"
 
@@ -76,7 +77,7 @@ def _measured(size: Size) -> Iterator[Measured]:
     for world in worlds():
         for logging in LOGGINGS:
             tell(f"{world.name}, {logging}")
-            setting = Setting(world, logging, ESTIMATORS)
+            setting = WorldSetting(world, logging, ESTIMATORS)
             for impressions in size.impressions:
                 yield from measure(setting, impressions, size.logs)
 
@@ -92,4 +93,4 @@ def _paths(size: Size) -> list[GrowingLog]:
     world = next(world for world in worlds() if world.name == PATH_WORLD)
     tell("growing logs")
     names = [name for name, estimator in ESTIMATORS.items() if Need.FEATURES not in estimator.needs]
-    return [p for logging in LOGGINGS for p in follow(Setting(world, logging, names), size.days, size.growing)]
+    return [p for logging in LOGGINGS for p in follow(WorldSetting(world, logging, names), size.days, size.growing)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.engine.plan import Coefficients, Moments
 from counterrank.ids import Ids
-from counterrank.lab.coverage.worlds import World
+from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import Reading
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
@@ -19,27 +19,27 @@ from counterrank.statistics.rankings import Rankings
 
 
 @dataclass(frozen=True)
-class Cells:
+class WorldCells:
     """A counted log (an engine's `Pass`): how often each (query, ranking, outcome) came; queries without are cut."""
 
-    world: World
+    world: CoverageWorld
     numbers: NDArray[np.int64]  # (Q, R, O)
     counts: Counts
 
     @classmethod
-    def of(cls, world: World, numbers: NDArray[np.int64]) -> Cells:
+    def of(cls, world: CoverageWorld, numbers: NDArray[np.int64]) -> WorldCells:
         came = np.flatnonzero(numbers.any(axis=(1, 2)))
         kept = numbers[came]
         return cls(world, kept, _counts(world, came, kept))
 
     @classmethod
-    def drawn(cls, world: World, impressions: int, rng: np.random.Generator) -> Cells:
+    def drawn(cls, world: CoverageWorld, impressions: int, rng: np.random.Generator) -> WorldCells:
         chances = world.chances
         return cls.of(world, rng.multinomial(impressions, chances.ravel()).reshape(chances.shape))
 
     @property
     def reading(self) -> Reading:
-        return Reading(int(self.numbers.sum()), 0)
+        return Reading(rows=int(self.numbers.sum()), rejected=0)
 
     def moments(self, coefficients: Coefficients) -> Moments:
         world, pairs = self.world, self.counts.pairs
@@ -64,7 +64,7 @@ class Cells:
         return Moments(np.stack(sums, axis=1), (influences * number.ravel()) @ influences.T, spreads)
 
 
-def _counts(world: World, came: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
+def _counts(world: CoverageWorld, came: NDArray[np.int64], numbers: NDArray[np.int64]) -> Counts:
     size, items = len(came), int(world.rankings.max()) + 1
     places = world.rankings.shape[1]
     pairs = Pairs(
@@ -79,9 +79,12 @@ def _counts(world: World, came: NDArray[np.int64], numbers: NDArray[np.int64]) -
     reward, reward2 = numbers @ world.reward, numbers @ world.reward**2  # (Q, R)
     query, ranking = np.nonzero(of_ranking)
     groups = Rankings(
-        query, pairs.starts[query][:, None] + world.rankings[ranking], of_ranking[query, ranking].astype(np.float64),
-        reward[query, ranking], reward2[query, ranking],
-    )  # fmt: skip
+        queries=query,
+        rows=pairs.starts[query][:, None] + world.rankings[ranking],
+        impressions=of_ranking[query, ranking].astype(np.float64),
+        reward=reward[query, ranking],
+        reward2=reward2[query, ranking],
+    )
     total = int(numbers.sum())
     seen = world.reward[numbers.any(axis=(0, 1))]
     return Counts(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.interval import INTERVALS
-from counterrank.lab.coverage.cells import Cells
-from counterrank.lab.coverage.runs import CONFIDENCE, Setting
+from counterrank.lab.coverage.cells import WorldCells
+from counterrank.lab.coverage.runs import CONFIDENCE, WorldSetting
 
 KINDS = ("sequence", "normal")
 ESTIMATORS = ("list", "ip", "pbm", "pi")
@@ -27,7 +27,7 @@ class Path:
     at_end: dict[str, float]
 
 
-def follow(setting: Setting, days: int, logs: int) -> list[Path]:
+def follow(setting: WorldSetting, days: int, logs: int) -> list[Path]:
     """Logs that grow by a day's impressions and are judged anew each time, from the second day on."""
     world, names = setting.world, [name for name in setting.names if name in ESTIMATORS]
     rng = np.random.default_rng([days, *map(ord, world.name)])
@@ -36,7 +36,7 @@ def follow(setting: Setting, days: int, logs: int) -> list[Path]:
     for log in range(logs):
         daily = rng.multinomial(DAILY, chances.ravel(), size=days).reshape(days, *chances.shape)
         for numbers in np.cumsum(daily, axis=0)[1:]:
-            spreads = setting.spreads(Cells.of(world, numbers), influence=False)
+            spreads = setting.spreads(WorldCells.of(world, numbers), influence=False)
             for i, name in enumerate(names):
                 spread, _ = spreads[name]
                 for j, kind in enumerate(KINDS):

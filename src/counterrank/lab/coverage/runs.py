@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate import ESTIMATORS, Estimate, Evidence, Need
-from counterrank.evaluate.evaluate import finished, spread_of
-from counterrank.evaluate.page import add_deviation
-from counterrank.evaluate.plan import needs_of
-from counterrank.evaluate.question import Question
+from counterrank.estimate import ESTIMATORS, Estimate
+from counterrank.estimate.estimator import needs_of
 from counterrank.interval import INTERVALS, NoInterval, Spread
 from counterrank.interval.bootstrap import bootstrap
-from counterrank.lab.coverage.cells import Cells
-from counterrank.lab.coverage.worlds import World
+from counterrank.judging.distance import add_distance
+from counterrank.judging.evaluate import finished, spread_of
+from counterrank.lab.coverage.cells import WorldCells
+from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import read_log
 from counterrank.log.features import Features, read_features
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
+from counterrank.setting.question import Question
 
 CONFIDENCE = 0.95
 REPLICATES = 500  # of the bootstrap; more take longer and add a tenth of a point of coverage
@@ -28,7 +30,7 @@ LOST = 0.01  # what the logs may lack of the target on average for the assumptio
 LOGGINGS = ("known", "shares")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measured:
     """One estimator in one setting, over all its logs."""
 
@@ -48,10 +50,10 @@ class Measured:
     error: float  # standard deviation of the value
 
 
-class Setting:
+class WorldSetting:
     """A question to a world, asked of one log after the other."""
 
-    def __init__(self, world: World, logging: str, names: Iterable[str]) -> None:
+    def __init__(self, world: CoverageWorld, logging: str, names: Iterable[str]) -> None:
         self.world, self.logging = world, logging
         log = read_log(world.log((world.chances > 0).astype(np.int64)))
         given = world.policy(world.logging) if logging == "known" else "log"
@@ -59,11 +61,11 @@ class Setting:
         self.names = [name for name in names if ESTIMATORS[name].gives(world.metric)]
         needed = Need.FEATURES in needs_of(ESTIMATORS[name] for name in self.names)
         self.features: Features | None = read_features(world.feature_table()) if needed else None
-        endless = Cells.of(world, np.rint(world.chances * ENDLESS).astype(np.int64))
+        endless = WorldCells.of(world, np.rint(world.chances * ENDLESS).astype(np.int64))
         self.limit = {name: e.value for name, e in self.estimates(endless)[1].items()}
 
-    def estimates(self, run: Cells) -> tuple[Evidence, dict[str, Estimate]]:
-        evidence = self.question.evidence(run, frozenset(Need))
+    def estimates(self, run: WorldCells) -> tuple[Evidence, dict[str, Estimate]]:
+        [evidence] = self.question.evidences(run, frozenset(Need))
         if self.features is not None:
             table, featureless = self.features.on(evidence.counts.pairs)
             evidence = replace(evidence, features=table, featureless=featureless)
@@ -76,21 +78,23 @@ class Setting:
         limit, truth = self.limit[name], self.world.truth
         return limit is not None and abs(limit - truth) <= CLOSE * abs(truth)
 
-    def spreads(self, run: Cells, influence: bool = True) -> dict[str, tuple[Spread | None, float]]:
+    def spreads(self, run: WorldCells, influence: bool = True) -> dict[str, tuple[Spread | None, float]]:
         """What intervals are made from, of one log, and what the log lacks; `influence`: for the bootstrap."""
         evidence, estimates = self.estimates(run)
         limits = (float(self.world.reward.min()), float(self.world.reward.max()))
         out = {}
         for name, estimate in estimates.items():
-            page, _ = add_deviation(estimate, name, evidence, limits, CONFIDENCE)
-            spread = spread_of(estimate, evidence.counts.total, page.deviation if page is not None else None)
+            distance, _ = add_distance(estimate, name, evidence, limits, CONFIDENCE)
+            spread = spread_of(estimate, evidence.counts.total, distance.deviation if distance is not None else None)
             if spread is not None and influence and estimate.spreads is not None:
                 spread = replace(spread, influence=estimate.spreads().influence)
             out[name] = spread, estimate.unsupported
         return out
 
 
-def measure(setting: Setting, impressions: int, logs: int, kinds: Iterable[str] = tuple(INTERVALS)) -> list[Measured]:
+def measure(
+    setting: WorldSetting, impressions: int, logs: int, kinds: Iterable[str] = tuple(INTERVALS)
+) -> list[Measured]:
     """Draws so many logs, and counts how often each interval of each estimator holds the truth."""
     world, names, kinds = setting.world, setting.names, list(kinds)
     ends = np.full((logs, len(names), len(kinds), 2), np.nan)
@@ -99,7 +103,7 @@ def measure(setting: Setting, impressions: int, logs: int, kinds: Iterable[str] 
     why: dict[tuple[str, str], str] = {}
     rng = np.random.default_rng([impressions, *map(ord, world.name)])
     for log in range(logs):
-        spreads = setting.spreads(Cells.drawn(world, impressions, rng))
+        spreads = setting.spreads(WorldCells.drawn(world, impressions, rng))
         for i, name in enumerate(names):
             spread, seen[log, i, 0] = spreads[name]
             if spread is None:
@@ -121,7 +125,7 @@ def _interval(kind: str, spread: Spread) -> tuple[float, float]:
 
 
 def _summed(
-    setting: Setting, impressions: int, name: str, kinds: list[str], ends: NDArray[np.float64],
+    setting: WorldSetting, impressions: int, name: str, kinds: list[str], ends: NDArray[np.float64],
     seen: NDArray[np.float64], why: dict[tuple[str, str], str],
 ) -> Measured:  # fmt: skip
     truth, limit = setting.world.truth, setting.limit[name]

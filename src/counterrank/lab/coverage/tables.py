@@ -9,13 +9,13 @@ from counterrank.interval import INTERVALS
 from counterrank.lab.coverage.path import Path
 from counterrank.lab.coverage.runs import Measured
 from counterrank.lab.coverage.verdicts import Verdicts
-from counterrank.lab.coverage.worlds import World
-from counterrank.lab.result import Table
+from counterrank.lab.coverage.worlds import CoverageWorld
+from counterrank.lab.result import PaperTable
 
 MARK = " *"  # the estimator's assumption does not hold
 
 
-def coverage_tables(measured: Sequence[Measured], worlds: Sequence[World]) -> list[Table]:
+def coverage_tables(measured: Sequence[Measured], worlds: Sequence[CoverageWorld]) -> list[PaperTable]:
     """A table per world and logging: coverage of each kind, and its median width beside the normal's."""
     titles = {world.name: world.title for world in worlds}
     out = []
@@ -29,7 +29,7 @@ def coverage_tables(measured: Sequence[Measured], worlds: Sequence[World]) -> li
         ]  # fmt: skip
         how = "logging policy known" if logging == "known" else "shares from the log"
         title = f"{name}: {titles[name]}; {how}.\nCoverage in % of nominal 95 % intervals (median width ÷ the normal's)"
-        out.append(Table(title, ["estimator", "impressions", "eff. size", *INTERVALS], body))
+        out.append(PaperTable(title, ["estimator", "impressions", "eff. size", *INTERVALS], body))
     return out
 
 
@@ -43,7 +43,7 @@ def _cell(measured: Measured, kind: str) -> str:
     return f"{100 * coverage:.1f}{beside}" + (f", none {100 * missing:.0f}%" if missing >= 0.005 else "")
 
 
-def path_table(paths: Sequence[Path]) -> Table:
+def path_table(paths: Sequence[Path]) -> PaperTable:
     rows = [
         [
             f"{p.world}, {p.logging}", p.estimator,
@@ -53,10 +53,10 @@ def path_table(paths: Sequence[Path]) -> Table:
     ]  # fmt: skip
     days = paths[0].days if paths else 0
     title = f"Looked at after each of {days} days: the truth was inside on all days, in % of logs (on the last day)"
-    return Table(title, ["world", "estimator", *(paths[0].throughout if paths else [])], rows)
+    return PaperTable(title, ["world", "estimator", *(paths[0].throughout if paths else [])], rows)
 
 
-def verdict_table(verdicts: Sequence[Verdicts]) -> Table:
+def verdict_table(verdicts: Sequence[Verdicts]) -> PaperTable:
     rows = [
         [
             f"{v.world}, {v.logging}", f"{v.impressions:,}", *(f"{100 * share:.0f}" for share in v.shares.values()),
@@ -66,7 +66,7 @@ def verdict_table(verdicts: Sequence[Verdicts]) -> Table:
     ]  # fmt: skip
     levels = list(verdicts[0].shares) if verdicts else []
     header = ["world", "n", *levels, "right", "about", "doubt"]
-    return Table(
+    return PaperTable(
         "What the verdict says, in % of logs; how often the interval is right where it says trust; whom it is about,\n"
         "and the most frequent doubt",
         header,

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.evaluate import evaluate
-from counterrank.evaluate.diagnosis import LEVELS
-from counterrank.lab.coverage.cells import Cells
-from counterrank.lab.coverage.worlds import World
+from counterrank.findings.diagnosis import LEVELS
+from counterrank.judging.evaluate import evaluate
+from counterrank.lab.coverage.cells import WorldCells
+from counterrank.lab.coverage.worlds import CoverageWorld
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdicts:
     """The share of logs for each verdict, and what was found most often where it is not trust.
 
@@ -30,7 +30,7 @@ class Verdicts:
     why: str
 
 
-def judge(world: World, logging: str, impressions: int, logs: int) -> Verdicts:
+def judge(world: CoverageWorld, logging: str, impressions: int, logs: int) -> Verdicts:
     """Evaluates so many logs as a user would, from their rows, with the estimators that need no features."""
     rng = np.random.default_rng([impressions, 1, *map(ord, world.name)])
     given = world.policy(world.logging) if logging == "known" else "log"
@@ -39,7 +39,7 @@ def judge(world: World, logging: str, impressions: int, logs: int) -> Verdicts:
     about: Counter[str] = Counter()
     right = 0
     for _ in range(logs):
-        log = world.log(Cells.drawn(world, impressions, rng).numbers)
+        log = world.log(WorldCells.drawn(world, impressions, rng).numbers)
         result = evaluate(log, world.policy(world.target), logging=given)
         found = result.diagnosis
         assert found is not None  # noqa: S101 - every evaluation has one
@@ -53,4 +53,12 @@ def judge(world: World, logging: str, impressions: int, logs: int) -> Verdicts:
     shares: dict[str, float] = {level: said[level] / logs for level in LEVELS}
     most = why.most_common(1)[0][0] if why else ""
     held = right / said["trust"] if said["trust"] else None
-    return Verdicts(world.name, logging, impressions, shares, held, about.most_common(1)[0][0], most)
+    return Verdicts(
+        world=world.name,
+        logging=logging,
+        impressions=impressions,
+        shares=shares,
+        right=held,
+        about=about.most_common(1)[0][0],
+        why=most,
+    )

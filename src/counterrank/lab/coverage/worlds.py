@@ -18,8 +18,8 @@ SEED = 4
 Policies = Callable[[Floats, NDArray[np.int64]], tuple[Floats, Floats]]  # logging and target, from attractions
 
 
-@dataclass(frozen=True)
-class World:
+@dataclass(frozen=True, kw_only=True)
+class CoverageWorld:
     """Queries with a few rankings each; what users do with a ranking is one of a few outcomes."""
 
     name: str
@@ -71,7 +71,7 @@ class World:
         return [[f"i{i}" for i in row] for row in self.rankings[ranking].tolist()]
 
 
-def worlds() -> list[World]:
+def worlds() -> list[CoverageWorld]:
     """Each estimator's assumption holds in some of them; in `far` and `tail` the weights have heavy tails."""
     near, many = _users(5, 4), _users(100, 3)
     alike = np.repeat(np.linspace(0.1, 0.5, 5)[:, None], 4, axis=1)
@@ -94,7 +94,7 @@ def _users(queries: int, items: int) -> Floats:
 def _clicks(
     name: str, title: str, attraction: Floats, policies: Policies | None = None, *,
     examination: tuple[float, float] = (1.0, 0.5), cascade: bool = False,
-) -> World:  # fmt: skip
+) -> CoverageWorld:  # fmt: skip
     items, places = attraction.shape[1], 2
     rankings = np.array(list(permutations(range(items), places)))
     patterns = np.array(list(product((0, 1), repeat=places)))
@@ -106,7 +106,7 @@ def _clicks(
                   patterns.sum(axis=1).astype(float), policies or near_policies)  # fmt: skip
 
 
-def _page(name: str, title: str) -> World:
+def _page(name: str, title: str) -> CoverageWorld:
     """Rewards 0, 0.5 and 1, whose mean is a base and what the items at the two slots add, of which features tell."""
     appeal = _users(5, 4)
     rankings = np.array(list(permutations(range(4), 2)))
@@ -120,11 +120,22 @@ def _page(name: str, title: str) -> World:
 def _world(
     name: str, title: str, metric: Literal["clicks", "reward"], rankings: NDArray[np.int64], attraction: Floats,
     outcome: Floats, clicks: NDArray[np.int64], reward: Floats, policies: Policies,
-) -> World:  # fmt: skip
+) -> CoverageWorld:  # fmt: skip
     queries = len(attraction)
     logging, target = policies(attraction, rankings)
-    return World(name, title, metric, rankings, np.full(queries, 1 / queries), logging, target, outcome, clicks, reward,
-                 attraction[:, :, None])  # fmt: skip
+    return CoverageWorld(
+        name=name,
+        title=title,
+        metric=metric,
+        rankings=rankings,
+        frequency=np.full(queries, 1 / queries),
+        logging=logging,
+        target=target,
+        outcome=outcome,
+        clicks=clicks,
+        reward=reward,
+        features=attraction[:, :, None],
+    )
 
 
 def near_policies(attraction: Floats, rankings: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -26,9 +26,10 @@ from counterrank.lab.swaminathan2017.documents import BODY, TITLE, Documents, re
 from counterrank.lab.swaminathan2017.findings import findings
 from counterrank.lab.swaminathan2017.learning import MODELS, LearningPlan, learn
 from counterrank.lab.swaminathan2017.learning_tables import curve_records
-from counterrank.lab.swaminathan2017.panel import COMPARED, Panel, Plan, make_panel
+from counterrank.lab.swaminathan2017.panel import COMPARED, Panel, PanelPlan, make_panel
 from counterrank.lab.swaminathan2017.tables import NAMES, error_tables, figures_of, hardness_table, p_tables
 from counterrank.lab.swaminathan2017.world import CANDIDATES, make_world
+from counterrank.log.reading import Reading
 from counterrank.regress.base import Vector
 
 SIZES = [200, 600, 2000, 6000, 20_000, 60_000, 100_000, 200_000, 600_000, 1_000_000]
@@ -63,6 +64,7 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
         },
         pictures=pictures,
         notes=notes,
+        reading=Reading(rows=len(documents.labels), rejected=0),
     )
 
 
@@ -74,17 +76,22 @@ def _one_thread_each() -> Iterator[None]:
         yield
 
 
-def plans(quick: bool) -> dict[str, Plan]:
+def plans(quick: bool) -> dict[str, PanelPlan]:
     """By panel, named by slots, alpha and what is special."""
     if quick:
-        few = Plan(UPTO, 40, ridge=4)
-        return {"5-0": Plan(UPTO, 400, 6, 1, (2000,)), "10-0": Plan(UPTO, 400, 2), "5-10": few, "5-10-large": few}
-    wide = Plan(SIZES, 400)
+        few = PanelPlan(UPTO, 40, ridge=4)
+        return {
+            "5-0": PanelPlan(UPTO, 400, 6, 1, (2000,)),
+            "10-0": PanelPlan(UPTO, 400, 2),
+            "5-10": few,
+            "5-10-large": few,
+        }
+    wide = PanelPlan(SIZES, 400)
     return {
-        "5-0": Plan(SIZES, 1000, 40, 6, SOME),
-        "10-0": Plan(SIZES, 1000, 24, 2, SOME[-1:]),
-        "5-10": Plan(SIZES, 400, 40, 4, SOME[-1:]),
-        "5-10-large": Plan(SIZES, 400, 40, 4, SOME[-1:]),
+        "5-0": PanelPlan(SIZES, 1000, 40, 6, SOME),
+        "10-0": PanelPlan(SIZES, 1000, 24, 2, SOME[-1:]),
+        "5-10": PanelPlan(SIZES, 400, 40, 4, SOME[-1:]),
+        "5-10-large": PanelPlan(SIZES, 400, 40, 4, SOME[-1:]),
         "10-1": wide,
         "10-10": wide,
     }

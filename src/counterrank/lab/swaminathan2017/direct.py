@@ -11,14 +11,14 @@ from counterrank.ids import Codes
 from counterrank.lab.swaminathan2017.documents import FOLDS
 from counterrank.lab.swaminathan2017.runs import draw_log
 from counterrank.lab.swaminathan2017.weights import THREADS
-from counterrank.lab.swaminathan2017.world import World
+from counterrank.lab.swaminathan2017.world import SlateWorld
 from counterrank.regress import REGRESSIONS
 from counterrank.regress.base import Matrix
 
 CHUNK = 20_000  # rows whose features are gathered at a time
 
 
-def direct(world: World, model: str, sizes: list[int], runs: range) -> NDArray[np.float64]:
+def direct(world: SlateWorld, model: str, sizes: list[int], runs: range) -> NDArray[np.float64]:
     """The estimates, (runs, sizes): trained on the first n/2 impressions, read off on the other n/2.
 
     A slate's features are those of its slots, one after the other. Penalties and depths are chosen by cross-validation
@@ -29,7 +29,7 @@ def direct(world: World, model: str, sizes: list[int], runs: range) -> NDArray[n
         return np.array(list(pool.map(lambda run: _one_run(world, model, sizes, run), runs)))
 
 
-def _one_run(world: World, model: str, sizes: list[int], run: int) -> list[float]:
+def _one_run(world: SlateWorld, model: str, sizes: list[int], run: int) -> list[float]:
     log = draw_log(world, max(sizes), run)
     training = REGRESSIONS[model](world.slots * world.features.shape[1], FOLDS)
     targets = _features(world, world.slates)
@@ -45,5 +45,5 @@ def _one_run(world: World, model: str, sizes: list[int], run: int) -> list[float
     return out
 
 
-def _features(world: World, slates: Codes | NDArray[np.int32]) -> Matrix:
+def _features(world: SlateWorld, slates: Codes | NDArray[np.int32]) -> Matrix:
     return np.asarray(world.features[slates].reshape(len(slates), -1))

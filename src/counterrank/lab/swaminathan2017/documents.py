@@ -21,7 +21,7 @@ TITLE = (3, 8, 13, 18, 29, 30, 31, 32)  # features, counted from 1
 BODY = (1, 6, 11, 16, 21, 22, 23, 24)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Documents:
     """Documents by query, the queries in the order of the files."""
 

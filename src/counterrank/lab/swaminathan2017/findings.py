@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.lab.result import Finding, verdict
+from counterrank.lab.result import PaperFinding, verdict
 from counterrank.lab.swaminathan2017.panel import Panel, crossing, per_root
 from counterrank.lab.swaminathan2017.tables import NAMES, short
 
@@ -13,7 +13,7 @@ CLOSE = 0.08  # how far RMSE·√n may be from the exact standard deviation
 STABLE = 2.0  # a standard deviation that grows by more than this is not "largely unchanged"
 
 
-def findings(panels: dict[str, Panel]) -> list[Finding]:
+def findings(panels: dict[str, Panel]) -> list[PaperFinding]:
     """All that the panels at hand can speak to."""
     out = []
     for key in ("5-0", "10-0"):
@@ -45,7 +45,7 @@ def _yes(true: bool) -> str:
     return "yes" if true else "no"
 
 
-def _uniform(panel: Panel) -> list[Finding]:
+def _uniform(panel: Panel) -> list[PaperFinding]:
     where, sizes, at = panel.title, panel.sizes["pi"], _at(panel)
     close = {n: per_root(panel, n) for n in sizes}
     runs = len(panel.estimates["pi"])
@@ -55,7 +55,7 @@ def _uniform(panel: Panel) -> list[Finding]:
     said = f"sd {panel.sd:.4f}; RMSE·√n is {close[at]:.3f} of it at {short(at)}, {worst:.3f} where it is farthest "
     said += f"({runs:,} runs: ±{noise:.3f} by chance)"
     held = "yes" if not far else "undecided" if abs(worst - 1) < CLOSE + noise else "no"
-    out = [Finding(f"PI's error is its exact sd/√n, within {CLOSE:.0%}", where, held, said)]
+    out = [PaperFinding(f"PI's error is its exact sd/√n, within {CLOSE:.0%}", where, held, said)]
     out.append(_tenfold(panel))
     out.append(_beats_direct(panel, "PI eventually beats DM", _paper_crossing(panel)))
     out.append(_far_below(panel))
@@ -63,7 +63,7 @@ def _uniform(panel: Panel) -> list[Finding]:
     return out
 
 
-def _tenfold(panel: Panel) -> Finding:
+def _tenfold(panel: Panel) -> PaperFinding:
     ratios = {n: panel.ratio("pi", "wips", n) for n in panel.sizes["pi"]}
     at = _at(panel)
     holds = [n for n, (_, _, upper) in ratios.items() if upper <= 0.1]
@@ -71,30 +71,30 @@ def _tenfold(panel: Panel) -> Finding:
     said = f"RMSE of PI by wIPS: {said}; [{ratios[at][1]:.3f}, {ratios[at][2]:.3f}] at {short(at)}"
     claim = "PI's error is a tenth of wIPS's or less, at all n"
     if len(holds) == len(ratios):
-        return Finding(claim, panel.title, "yes", said, "by a factor of 10 or more, p < 1e-8 for all n")
+        return PaperFinding(claim, panel.title, "yes", said, "by a factor of 10 or more, p < 1e-8 for all n")
     said += f"; so from n = {short(min(holds))} on" if holds and holds == list(ratios)[-len(holds) :] else ""
     said += "; wIPS is 0, and cannot err by more than the value, where no logged slate is the target's"
-    return Finding(claim, panel.title, "no", said, "by a factor of 10 or more, p < 1e-8 for all n")
+    return PaperFinding(claim, panel.title, "no", said, "by a factor of 10 or more, p < 1e-8 for all n")
 
 
-def _far_below(panel: Panel) -> Finding:
+def _far_below(panel: Panel) -> PaperFinding:
     at, most = _at(panel), {"wips": 0.1, "ridge": 0.35}
     found = {name: panel.ratio("pi", name, at) for name in most if panel.has(name, at)}
     verdicts = [verdict(low - most[name], high - most[name]) for name, (_, low, high) in found.items()]
     holds = "no" if "no" in verdicts else "undecided" if "undecided" in verdicts else "yes"
     said = "; ".join(f"{NAMES[name]}: {v:.3f} [{low:.3f}, {high:.3f}]" for name, (v, low, high) in found.items())
     claim = f"PI's error at n = {short(at)} is at most 0.1 of wIPS's and 0.35 of DM-ridge's"
-    return Finding(claim, panel.title, holds, said)
+    return PaperFinding(claim, panel.title, holds, said)
 
 
 def _paper_crossing(panel: Panel) -> str:
     return "from n ≈ 10k, p ≤ 7.3e-4 at 600k" if panel.world.slots == 5 else "from n ≈ 100k, p ≤ 7.3e-4 at 600k"
 
 
-def _beats_direct(panel: Panel, claim: str, paper: str) -> Finding:
+def _beats_direct(panel: Panel, claim: str, paper: str) -> PaperFinding:
     best = panel.best_direct()
     if best is None:
-        return Finding(claim, panel.title, "undecided", "DM was not run", paper)
+        return PaperFinding(claim, panel.title, "undecided", "DM was not run", paper)
     model = best
     sizes = [n for n in panel.sizes[model] if panel.has("pi", n)]
     ratios = {n: panel.ratio("pi", model, n) for n in sizes}
@@ -107,10 +107,10 @@ def _beats_direct(panel: Panel, claim: str, paper: str) -> Finding:
     said += (
         f"; PI's exact error is {panel.sd / np.sqrt(last):.3g} at {short(last)}, simulated {panel.rmse('pi', last):.3g}"
     )
-    return Finding(claim, panel.title, verdict(ratios[last][1] - 1, ratios[last][2] - 1), said, paper)
+    return PaperFinding(claim, panel.title, verdict(ratios[last][1] - 1, ratios[last][2] - 1), said, paper)
 
 
-def _less_data(panel: Panel, other: str, between: tuple[int, int], claim: str) -> Finding:
+def _less_data(panel: Panel, other: str, between: tuple[int, int], claim: str) -> PaperFinding:
     """With errors that fall as 1/√n, n₁/n₂ = (RMSE₁/RMSE₂)²."""
     last = panel.sizes["pi"][-1]
     value, low, high = (x**2 for x in panel.ratio("pi", other, last))
@@ -122,10 +122,10 @@ def _less_data(panel: Panel, other: str, between: tuple[int, int], claim: str) -
         factor = panel.sd**2 / float(panel.world.values.var())
         exact, holds = f"; exactly {factor:.0f} times", _yes(between[0] <= factor <= between[1])
     said = f"{value:.1f} times [{low:.1f}, {high:.1f}] at {short(last)}{exact}"
-    return Finding(claim, panel.title, holds, said, f"{between[0]}x to {between[1]}x")
+    return PaperFinding(claim, panel.title, holds, said, f"{between[0]}x to {between[1]}x")
 
 
-def _other_logging(uniform: Panel, other: Panel) -> list[Finding]:
+def _other_logging(uniform: Panel, other: Panel) -> list[PaperFinding]:
     worst = other.worst()[0]
     small = int((other.world.pairs.sizes < 20).sum())
     said = (
@@ -137,8 +137,15 @@ def _other_logging(uniform: Panel, other: Panel) -> list[Finding]:
         f"{other.world.queries} queries have fewer than 20 documents"
     )
     grew = other.sd / uniform.sd
-    out = [Finding("PI's error is largely unchanged with α = 10", other.title, _yes(1 / STABLE < grew < STABLE), said,
-                   "figure 2")]  # fmt: skip
+    out = [
+        PaperFinding(
+            "PI's error is largely unchanged with α = 10",
+            other.title,
+            _yes(1 / STABLE < grew < STABLE),
+            said,
+            "figure 2",
+        )
+    ]
     for name in ("wips", "ridge"):
         if name not in uniform.estimates or name not in other.estimates:
             continue
@@ -147,12 +154,12 @@ def _other_logging(uniform: Panel, other: Panel) -> list[Finding]:
         gap = after.mean() - before.mean()
         error = np.sqrt(after.var() / len(after) + before.var() / len(before))
         said = f"RMSE {uniform.rmse(name, n):.3g} → {other.rmse(name, n):.3g} at {short(n)}"
-        out.append(Finding(f"{NAMES[name]} improves with α = 10", other.title,
+        out.append(PaperFinding(f"{NAMES[name]} improves with α = 10", other.title,
                            verdict(gap - 1.96 * error, gap + 1.96 * error), said, "figure 2"))  # fmt: skip
     return out
 
 
-def _figure4(panels: list[Panel]) -> Finding:
+def _figure4(panels: list[Panel]) -> PaperFinding:
     n = panels[0].sizes["pi"][-1]
     sds = " / ".join(f"{panel.sd:.3g}" for panel in panels)
     pi, wips = (" / ".join(f"{panel.rmse(name, n):.3g}" for panel in panels) for name in ("pi", "wips"))
@@ -160,12 +167,12 @@ def _figure4(panels: list[Panel]) -> Finding:
     improves = panels[-1].rmse("wips", n) < panels[0].rmse("wips", n)
     claim = "PI remains stable while wIPS improves, as α goes 0 / 1 / 10 (figure 4)"
     said = f"RMSE at {short(n)}: PI {pi}, wIPS {wips}; PI's exact sd {sds}"
-    return Finding(claim, "ℓ=10", _yes(stable and improves), said, "figure 4")
+    return PaperFinding(claim, "ℓ=10", _yes(stable and improves), said, "figure 4")
 
 
-def _better(panel: Panel, one: str, other: str, claim: str, paper: str) -> Finding:
+def _better(panel: Panel, one: str, other: str, claim: str, paper: str) -> PaperFinding:
     ratios = {n: panel.ratio(one, other, n) for n in panel.sizes[one]}
     verdicts = [verdict(low - 1, high - 1) for _, low, high in ratios.values()]
     holds = "no" if "no" in verdicts else "undecided" if "undecided" in verdicts else "yes"
     said = "RMSE by RMSE: " + ", ".join(f"{short(n)}: {value:.2f}" for n, (value, _, _) in ratios.items())
-    return Finding(claim, panel.title, holds, said, paper)
+    return PaperFinding(claim, panel.title, holds, said, paper)

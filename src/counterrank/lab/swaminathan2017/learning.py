@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate import _uniform
+from counterrank.estimate.pseudoinverse import uniform as pi_uniform
 from counterrank.ids import Codes
 from counterrank.lab.progress import tell
 from counterrank.lab.swaminathan2017.documents import PARTS, Documents
-from counterrank.lab.swaminathan2017.runs import Log, draw_log
-from counterrank.lab.swaminathan2017.world import World, make_world
-from counterrank.learn import Examples, pi_opt
+from counterrank.lab.swaminathan2017.runs import RunLog, draw_log
+from counterrank.lab.swaminathan2017.world import SlateWorld, make_world
+from counterrank.optimizing.pi_opt.examples import Examples
+from counterrank.optimizing.pi_opt.pi_opt import pi_opt
 from counterrank.regress import REGRESSIONS
 from counterrank.regress.base import Matrix, Vector
 from counterrank.statistics.pairs import Table
@@ -40,7 +41,7 @@ class LearningPlan:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class LearntPolicy:
     """Test NDCG. `values[model, learner]` is (runs, Q): of each query, by what was learnt without its part."""
 
     parts: Codes  # (Q,) of each query
@@ -98,7 +99,7 @@ def tested(fold: int) -> int:
     return (fold + PARTS - 1) % PARTS
 
 
-def learn(documents: Documents, body: Vector, plan: LearningPlan) -> Learnt:
+def learn(documents: Documents, body: Vector, plan: LearningPlan) -> LearntPolicy:
     """Tables 3 to 5, and figure 7."""
     world = make_world(documents, body, body, slots=SLOTS)
     parts = documents.parts[world.kept]
@@ -122,13 +123,13 @@ def learn(documents: Documents, body: Vector, plan: LearningPlan) -> Learnt:
         for model, sizes in plan.curve.items():
             log = draw_log(learning, max(sizes), 1000 * (fold + 1))
             for n in sizes:
-                start = Log(log.queries[:n], log.slates[:n], log.rewards[:n])
+                start = RunLog(log.queries[:n], log.slates[:n], log.rewards[:n])
                 slates = plain(model, examples_of(learning, start, documents), testing)
                 curves[model][n] += float(testing.worth(slates).mean()) / PARTS
-    return Learnt(parts, world.logged_value(), values, curves)
+    return LearntPolicy(parts, world.logged_value(), values, curves)
 
 
-def examples_of(world: World, log: Log, documents: Documents) -> Examples:
+def examples_of(world: SlateWorld, log: RunLog, documents: Documents) -> Examples:
     """φ̂ = Γ†θ̂ of each query under uniform logging, the mean over its impressions; each of these weighs alike."""
     size = len(world.pairs)
     theta = np.stack([np.bincount(log.slates[:, k], log.rewards, size) for k in range(world.slots)], axis=1)
@@ -137,12 +138,12 @@ def examples_of(world: World, log: Log, documents: Documents) -> Examples:
     phi: Table = np.zeros(theta.shape)
     for q in np.flatnonzero(count):
         rows = slice(starts[q], starts[q + 1])
-        phi[rows] = _uniform.solved(theta[rows] / count[q])
+        phi[rows] = pi_uniform.solved(theta[rows] / count[q])
     weight = np.repeat(count[world.pairs.queries][:, None], world.slots, axis=1)
     return Examples(starts, world.features, phi, weight, documents.parts[world.kept])
 
 
-def plain(model: str, examples: Examples, testing: World) -> Codes:
+def plain(model: str, examples: Examples, testing: SlateWorld) -> Codes:
     """As the paper has it: a regression of every φ̂(a, j) on the features of a, and slates by its scores.
 
     The examples of an item share its features, so that their mean has the same least squares.
@@ -154,13 +155,13 @@ def plain(model: str, examples: Examples, testing: World) -> Codes:
     return _best(testing, training.fit().predict(testing.features))
 
 
-def with_gains(model: str, examples: Examples, testing: World) -> Codes:
+def with_gains(model: str, examples: Examples, testing: SlateWorld) -> Codes:
     """As `counterrank optimize` has it: φ̂ centred within queries, and a gain per position."""
     learnt = pi_opt(examples, model, folds=PARTS)
     return learnt.rank(testing.features, testing.pairs.starts, testing.pairs.lengths)[0]
 
 
-def _supervised(model: str, learner: str, documents: Documents, fold: int, testing: World) -> Codes:
+def _supervised(model: str, learner: str, documents: Documents, fold: int, testing: SlateWorld) -> Codes:
     part = documents.parts[documents.queries]
     rows = part != tested(fold)
     y = documents.labels if learner == "sup-rel" else 2.0**documents.labels - 1
@@ -169,7 +170,7 @@ def _supervised(model: str, learner: str, documents: Documents, fold: int, testi
     return _best(testing, training.fit().predict(testing.features))
 
 
-def _best(world: World, scores: Vector | Matrix) -> Codes:
+def _best(world: SlateWorld, scores: Vector | Matrix) -> Codes:
     """(Q, ℓ): the candidates with the best scores; of equal ones, the first."""
     order = np.lexsort((-scores, world.pairs.queries))
     return np.asarray(order[world.pairs.starts[:-1, None] + np.arange(world.slots)])

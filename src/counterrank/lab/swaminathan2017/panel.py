@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterrank.lab.swaminathan2017.direct import direct
 from counterrank.lab.swaminathan2017.runs import Estimates, rmse, simulated
 from counterrank.lab.swaminathan2017.weights import Weights, deviation, weights
-from counterrank.lab.swaminathan2017.world import CANDIDATES, World
+from counterrank.lab.swaminathan2017.world import CANDIDATES, SlateWorld
 from counterrank.regress.base import Vector
 
 WORST = 3  # queries named
@@ -21,7 +21,7 @@ COMPARED = 200_000  # the size at which DM's models are compared
 
 
 @dataclass(frozen=True)
-class Plan:
+class PanelPlan:
     """How much of it to simulate: sizes of logs and numbers of runs, of DM's models too."""
 
     sizes: list[int]
@@ -32,7 +32,7 @@ class Plan:
     best: int = 20  # runs, at all sizes, of the best model where that is not ridge
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Panel:
     """What a world gave. `estimates` are (runs, sizes); those of DM have fewer runs, and of lasso and tree fewer sizes.
 
@@ -40,7 +40,7 @@ class Panel:
     """
 
     key: str
-    world: World
+    world: SlateWorld
     weights: Weights
     sizes: dict[str, list[int]]  # by estimator
     estimates: Estimates
@@ -126,7 +126,7 @@ class Panel:
         }
 
 
-def make_panel(key: str, world: World, plan: Plan) -> Panel:
+def make_panel(key: str, world: SlateWorld, plan: PanelPlan) -> Panel:
     """Simulate all of it."""
     found = weights(world)
     sd, shares = deviation(world, found)
@@ -137,7 +137,9 @@ def make_panel(key: str, world: World, plan: Plan) -> Panel:
     for model, at, runs in more:
         if runs and at:
             sizes[model], estimates[model] = at, direct(world, model, at, range(runs))
-    panel = Panel(key, world, found, sizes, estimates, no_match, sd, shares)
+    panel = Panel(
+        key=key, world=world, weights=found, sizes=sizes, estimates=estimates, no_match=no_match, sd=sd, shares=shares
+    )
     best = panel.best_direct()
     if best is not None and best != "ridge":  # figure 2 and table 2 show it at all sizes
         sizes[best], estimates[best] = plan.sizes, direct(world, best, plan.sizes, range(plan.best))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.lab.swaminathan2017.weights import THREADS, Weights
-from counterrank.lab.swaminathan2017.world import World
+from counterrank.lab.swaminathan2017.world import SlateWorld
 from counterrank.regress.base import Vector
 
 SEED = 2017
@@ -19,7 +19,7 @@ Estimates = dict[str, NDArray[np.float64]]  # by estimator: (runs, sizes)
 
 
 @dataclass(frozen=True)
-class Log:
+class RunLog:
     """Impressions: the query of each, its slate as rows of the pairs, its reward."""
 
     queries: NDArray[np.int32]  # (n,)
@@ -32,22 +32,20 @@ def rng_of(run: int) -> np.random.Generator:
     return np.random.default_rng((SEED, run))
 
 
-def draw_log(world: World, impressions: int, run: int) -> Log:
+def draw_log(world: SlateWorld, impressions: int, run: int) -> RunLog:
     """The log of a run, the same that `simulated` sums over."""
-    log = Log(
+    log = RunLog(
         np.empty(impressions, dtype=np.int32), np.empty((impressions, world.slots), dtype=np.int32),
         np.empty(impressions),
     )  # fmt: skip
     nothing, sizes = np.zeros((len(world.pairs), world.slots)), np.array([impressions])
-    _run(
-        rng_of(run), world.pairs.starts, world.rates, world.alpha == 0, world.phi, nothing, nothing,
-        np.zeros(world.queries), world.slates, world.values, sizes, np.zeros((1, 5 + 2 * world.slots)),
-        log.queries, log.slates, log.rewards,
-    )  # fmt: skip
+    weights = (nothing, nothing, np.zeros(world.queries))
+    sums = np.zeros((1, 5 + 2 * world.slots))
+    _run(rng_of(run), _arrays(world), weights, sizes, sums, (log.queries, log.slates, log.rewards))
     return log
 
 
-def simulated(world: World, found: Weights, sizes: list[int], runs: range) -> tuple[Estimates, Vector]:
+def simulated(world: SlateWorld, found: Weights, sizes: list[int], runs: range) -> tuple[Estimates, Vector]:
     """The estimates of PI, IPS, wIPS, SB, wSB and ONPOLICY, and the share of runs where wIPS has no value, by size.
 
     Where no logged slate is the target's, wIPS is 0/0; it counts as 0, as does a slot of wSB.
@@ -57,10 +55,8 @@ def simulated(world: World, found: Weights, sizes: list[int], runs: range) -> tu
     none = (np.empty(0, dtype=np.int32), np.empty((0, slots), dtype=np.int32), np.empty(0))
 
     def work(i: int) -> None:
-        _run(
-            rng_of(runs[i]), world.pairs.starts, world.rates, world.alpha == 0, world.phi, found.pi, found.slot,
-            found.whole, world.slates, world.values, np.array(sizes), sums[i], *none,
-        )  # fmt: skip
+        weights = (found.pi, found.slot, found.whole)
+        _run(rng_of(runs[i]), _arrays(world), weights, np.array(sizes), sums[i], none)
 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(work, range(len(runs))))
@@ -75,6 +71,10 @@ def simulated(world: World, found: Weights, sizes: list[int], runs: range) -> tu
         "onpolicy": sums[..., 4] / n,
     }
     return estimates, np.asarray((sums[..., 3] == 0).mean(axis=0))
+
+
+def _arrays(world: SlateWorld) -> tuple[Any, ...]:
+    return world.pairs.starts, world.rates, world.alpha == 0, world.phi, world.slates, world.values
 
 
 def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,11 +106,11 @@ def _draw(rng: Any, rate: Any, uniform: Any, order: Any, low: Any, high: Any, sl
 
 
 @njit(nogil=True)
-def _run(
-    rng: Any, starts: Any, rate: Any, uniform: Any, phi: Any, u: Any, slot: Any, whole: Any, target: Any, values: Any,
-    sizes: Any, sums: Any, log_queries: Any, log_slates: Any, log_rewards: Any,
-) -> None:  # fmt: skip  # pragma: no cover
+def _run(rng: Any, world: Any, weights: Any, sizes: Any, sums: Any, log: Any) -> None:  # pragma: no cover
     """Fills sums (sizes, 5 + 2ℓ): Σwr, Σw of PI, Σwr, Σw of IPS, Σ of the target's rewards, Σwr, Σw of each slot."""
+    starts, rate, uniform, phi, target, values = world
+    u, slot, whole = weights
+    log_queries, log_slates, log_rewards = log
     slots = phi.shape[1]
     queries = len(starts) - 1
     order = np.arange(len(phi))

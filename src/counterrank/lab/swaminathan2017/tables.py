@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterrank.lab.result import Table
+from counterrank.lab.result import PaperTable
 from counterrank.lab.swaminathan2017 import paper
 from counterrank.lab.swaminathan2017.panel import Panel
 
@@ -44,7 +44,7 @@ def _with_direct(panel: Panel, estimators: Sequence[str]) -> list[str]:
     return out
 
 
-def error_tables(panels: dict[str, Panel]) -> list[Table]:
+def error_tables(panels: dict[str, Panel]) -> list[PaperTable]:
     """RMSE of every estimator by size, a table per panel; PI's exact error below it."""
     out = []
     for panel in panels.values():
@@ -55,7 +55,7 @@ def error_tables(panels: dict[str, Panel]) -> list[Table]:
             rows.append([NAMES[name], f"{len(found):,}", *cells])
         rows.insert(1, ["PI, exact", "", *(_thousandths(panel.sd / np.sqrt(n)) for n in sizes)])
         title = f"1000·RMSE by n: {panel.title}; {panel.world.queries} queries, true value {panel.world.value:.4f}"
-        out.append(Table(title, ["estimator", "runs", *map(short, sizes)], rows))
+        out.append(PaperTable(title, ["estimator", "runs", *map(short, sizes)], rows))
     return out
 
 
@@ -63,7 +63,7 @@ def _thousandths(error: float) -> str:
     return f"{1000 * error:.3g}" if error < 0.9995 else f"{1000 * error:.0f}"
 
 
-def hardness_table(panels: dict[str, Panel]) -> Table:
+def hardness_table(panels: dict[str, Panel]) -> PaperTable:
     """How far target and logging policy are apart."""
     rows = []
     for panel in panels.values():
@@ -74,10 +74,10 @@ def hardness_table(panels: dict[str, Panel]) -> Table:
             f"{worst['query']}: {worst['share_of_variance']:.1%}",
         ])  # fmt: skip
     header = ["world", "sd", "σ²", "ρ", "Γ's condition", "worst query: of the variance"]
-    return Table("How hard the question is, exactly; sd is PI's per impression", header, rows)
+    return PaperTable("How hard the question is, exactly; sd is PI's per impression", header, rows)
 
 
-def p_tables(panels: dict[str, Panel]) -> list[Table]:
+def p_tables(panels: dict[str, Panel]) -> list[PaperTable]:
     """Table 2: p-values, ours and the paper's; a dash where the other estimator has the smaller error."""
     out = []
     for key in paper.FIGURE2:
@@ -90,7 +90,9 @@ def p_tables(panels: dict[str, Panel]) -> list[Table]:
             for i, n in enumerate(paper.SIZES)
         ]  # fmt: skip
         header = ["n", "PI vs wIPS", "paper", f"PI vs {NAMES[model]}", "paper: vs DM"]
-        out.append(Table(f"Table 2, {panel.title}: p-values of a t-test over runs on squared errors", header, rows))
+        out.append(
+            PaperTable(f"Table 2, {panel.title}: p-values of a t-test over runs on squared errors", header, rows)
+        )
     return out
 
 

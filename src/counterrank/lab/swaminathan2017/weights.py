@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
-from counterrank.estimate import _uniform
-from counterrank.estimate._largest import largest_weight
-from counterrank.estimate._pinv import pseudoinverse
+from counterrank.estimate.pseudoinverse import uniform as pi_uniform
+from counterrank.estimate.pseudoinverse.largest import largest_weight
+from counterrank.estimate.pseudoinverse.pinv import pseudoinverse
 from counterrank.ids import Codes
-from counterrank.lab.swaminathan2017.world import World
-from counterrank.policy import _sets
+from counterrank.lab.swaminathan2017.world import SlateWorld
+from counterrank.policy import sets
 from counterrank.regress.base import Matrix, Vector
 from counterrank.statistics.pairs import Table
 
@@ -41,7 +41,7 @@ class Weights:
     condition: Vector  # (Q,) of Γ, above its null space; 0 where harmless
 
 
-def weights(world: World) -> Weights:
+def weights(world: SlateWorld) -> Weights:
     """Γ is exact here: in closed form where logging is uniform, else by recursion over sets, however long it takes."""
     starts = world.pairs.starts
     u = np.zeros(world.phi.shape)
@@ -50,7 +50,7 @@ def weights(world: World) -> Weights:
         rows = slice(starts[q], starts[q + 1])
         shown = world.target[rows]
         if gamma is None:
-            u[rows] = _uniform.solved(shown)
+            u[rows] = pi_uniform.solved(shown)
         else:
             inverse, condition[q] = pseudoinverse(gamma)
             u[rows] = (inverse @ shown.ravel()).reshape(shown.shape)
@@ -62,7 +62,7 @@ def weights(world: World) -> Weights:
     return Weights(u, 1 / chance, slot, sigma2, rho, condition)
 
 
-def _gammas(world: World) -> Iterator[tuple[int, Matrix | None]]:
+def _gammas(world: SlateWorld) -> Iterator[tuple[int, Matrix | None]]:
     """Γ of every query, two at a time."""
     if world.alpha == 0:
         yield from ((q, None) for q in range(world.queries))
@@ -70,14 +70,13 @@ def _gammas(world: World) -> Iterator[tuple[int, Matrix | None]]:
     logs, starts = world.alpha * world.title, world.pairs.starts
     with ThreadPoolExecutor(THREADS) as pool:
         jobs = [
-            pool.submit(_sets.pair_marginals, logs[starts[q] : starts[q + 1]], world.slots)
-            for q in range(world.queries)
+            pool.submit(sets.pair_marginals, logs[starts[q] : starts[q + 1]], world.slots) for q in range(world.queries)
         ]
         for q, job in enumerate(jobs):
             yield q, job.result()
 
 
-def deviation(world: World, found: Weights) -> tuple[float, Vector]:
+def deviation(world: SlateWorld, found: Weights) -> tuple[float, Vector]:
     """PI's exact standard deviation per impression, and each query's share of its variance, (Q,).
 
     Var = E[w²r²] − V², with E by recursion over sets of candidates.

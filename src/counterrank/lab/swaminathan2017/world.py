@@ -19,8 +19,8 @@ from counterrank.statistics.pairs import Pairs, Table, sum_by
 CANDIDATES = 20  # m
 
 
-@dataclass(frozen=True)
-class World:
+@dataclass(frozen=True, kw_only=True)
+class SlateWorld:
     """Queries come uniformly at random. A slate is ℓ different candidates; its reward is Σₖ φ(aₖ, k), its NDCG.
 
     Logging draws slates without replacement in proportion to exp(α·title score), the target shows the slate with the
@@ -79,14 +79,22 @@ class World:
         best = np.maximum.reduceat(self.title, self.pairs.starts[:-1])
         return np.asarray(np.exp(self.alpha * (self.title - best[self.pairs.queries])))
 
-    def only(self, kept: NDArray[np.bool_]) -> World:
+    def only(self, kept: NDArray[np.bool_]) -> SlateWorld:
         """The world of these queries, (Q,)."""
         rows, old = kept[self.pairs.queries], self.pairs
         queries = (np.cumsum(kept) - 1)[old.queries[rows]]
         ids = Ids(old.query_ids.texts.filter(pa.array(kept)))
         pairs = Pairs.build(ids, old.item_ids, queries, old.items[rows], old.lengths[kept], old.positions)
         slates = (np.cumsum(rows) - 1)[self.slates[kept]]
-        return World(pairs, self.kept[kept], self.features[rows], self.phi[rows], slates, self.title[rows], self.alpha)
+        return SlateWorld(
+            pairs=pairs,
+            kept=self.kept[kept],
+            features=self.features[rows],
+            phi=self.phi[rows],
+            slates=slates,
+            title=self.title[rows],
+            alpha=self.alpha,
+        )
 
     def worth(self, slates: Codes) -> Vector:
         """(Q,): the reward of a slate for each query, as rows of the pairs."""
@@ -99,7 +107,7 @@ class World:
 
 def make_world(
     documents: Documents, chosen_by: Vector, body: Vector, *, slots: int, alpha: float = 0.0, least: int = 0
-) -> World:
+) -> SlateWorld:
     """The world with the best `CANDIDATES` documents of each query by `chosen_by`, which logging draws by too.
 
     Queries with fewer than ℓ (or `least`) documents are left out: they have no slate.
@@ -120,7 +128,7 @@ def make_world(
     )  # fmt: skip
     gain = 2.0 ** documents.labels[mine] - 1
     by_body = np.lexsort((place[mine], -body[mine], pairs.queries))
-    return World(
+    return SlateWorld(
         pairs=pairs,
         kept=kept,
         features=documents.features[mine],

@@ -1,0 +1,1 @@
+"""`backtest`: which estimator to trust on a log."""

@@ -1,0 +1,1 @@
+"""`check`: what is in a log."""

@@ -1,0 +1,43 @@
+"""The commands by name. Each is imported when it is called: the engine takes a second, and the version needs none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+
+from counterrank.cli.groups import flat
+
+MARKUP: Final = "markdown"
+COMMANDS = {  # with what each is for: the first sentence of its help
+    "check": "Tell what is in a log, what is wrong in it, and how much it can answer.",
+    "evaluate": "Judge a ranking policy from the log of another.",
+    "compare": "Tell whether one policy is better than another, with one bound on the difference.",
+    "backtest": "Find the estimator and clip to trust on this log: each day in turn is predicted from the others.",
+    "clicks": "Fit click models, compare them on clicks held out, and show how far down users look.",
+    "optimize": "The ranking with the best lower bound for each query, or a policy that is best by other lights.",
+    "rank": "Write the rankings of a policy as rows of query, items and probability.",
+    "simulate": "Make a click log from a made-up world whose truth is known.",
+    "reproduce": "Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals "
+    "are right.",
+    "demo": "Simulate a log, check it, judge three policies beside the truth, compare, optimize, and write a report.",
+}
+
+
+@cache
+def function(name: str) -> Callable[..., None]:
+    """What a command does: one parameter for each of its options, and its files looked at first."""
+    from counterrank.cli.files import checked
+
+    return checked(flat(getattr(import_module(f"counterrank.cli.{name}"), name)))
+
+
+@cache
+def command(name: str) -> Any:
+    """A command as it is parsed and run, a command of Typer's."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP, pretty_exceptions_enable=False)
+    alone.command(name)(function(name))
+    return typer.main.get_command(alone)

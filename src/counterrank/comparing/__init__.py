@@ -1,0 +1,1 @@
+"""`compare`: which of two policies is better."""

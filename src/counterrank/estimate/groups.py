@@ -1,0 +1,96 @@
+"""Sums over groups of impressions of how far each moves an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.estimate.base import Vector
+from counterrank.estimate.influence import Influence
+from counterrank.estimate.spread import NOTHING, two_points
+from counterrank.setting.evidence import ROUNDING, Evidence
+from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.statistics.pairs import sum_by
+from counterrank.statistics.rankings import Rankings
+
+FEW = 30  # repeats below which nobody can tell how much a ranking's reward varies
+Chunks = Callable[[], Iterator[Rankings]]
+
+
+@dataclass(frozen=True)
+class GroupMoments:
+    """Of each query: Σψ², Σψ, and what Σψ² lacks because a ranking's mean reward was estimated from few impressions."""
+
+    squares: Vector
+    sums: Vector
+    thin: Vector
+
+    def within(self, impressions: Vector) -> Vector:
+        """Σψ² of each query's own value."""
+        left = self.squares - self.sums**2 / impressions
+        return np.where(left > ROUNDING * self.squares, left, 0.0) + self.thin
+
+
+def moments(evidence: Evidence, chunks: Chunks, influence: Influence) -> GroupMoments:
+    size = len(evidence.counts.impressions)
+    total, singles, pooled = np.zeros((3, size)), np.zeros(size), np.zeros(2)
+    for chunk in chunks():
+        n, moved = chunk.impressions, influence(chunk)
+        within, mean = np.maximum(chunk.reward2 - chunk.reward**2 / n, 0.0), chunk.reward / n
+        at = moved.slope * mean + moved.level
+        thin = np.where(n > 1, moved.free**2 * within / np.maximum(n - 1, 1), 0.0)
+        for row, values in enumerate((moved.slope**2 * within + n * at**2, n * at, thin)):
+            total[row] += sum_by(chunk.queries, values, size)
+        singles += sum_by(chunk.queries, np.where(n == 1, moved.free**2, 0.0), size)
+        pooled += within[moved.wanted].sum(), (n[moved.wanted] - 1).sum()
+    variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
+    if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
+        variance = max(variance, overall_variance(evidence))
+    return GroupMoments(total[0], total[1], total[2] + singles * variance)
+
+
+def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads:
+    """How influences, terms and weights are spread."""
+    influences = term = weight = NOTHING
+    for chunk in chunks():
+        n, moved = chunk.impressions, influence(chunk)
+        reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
+        part = moved.slope * reward
+        influences += Histogram.of((part + moved.level).ravel(), often.ravel())
+        term += Histogram.of((part + moved.term).ravel(), often.ravel())
+        weight += Histogram.of(moved.weight, n)
+    return Spreads(influences, term, weight)
+
+
+def ranked(evidence: Evidence) -> Iterator[Rankings]:
+    """The groups of rankings that a judged policy shows, and of each query all other impressions as one, unranked."""
+    counts = evidence.counts
+    rest = np.stack([counts.impressions.astype(np.float64), counts.reward, counts.reward2])
+    for chunk in counts.rankings.chunks() if counts.rankings is not None else ():
+        yield chunk
+        sums = (chunk.impressions, chunk.reward, chunk.reward2)
+        rest -= np.stack([sum_by(chunk.queries, values, rest.shape[1]) for values in sums])
+    left = np.flatnonzero(rest[0] > 0.5)
+    n, total, squares = rest[:, left]
+    unknown = np.zeros((len(left), 0), dtype=np.int64)
+    yield Rankings(queries=left, rows=unknown, impressions=n, reward=total, reward2=squares)
+
+
+def unranked(chunk: Rankings) -> bool:
+    """Whether these are impressions of rankings that no judged policy shows."""
+    return bool(chunk.rows.shape[1] == 0)
+
+
+def paged(evidence: Evidence) -> Iterator[Rankings]:
+    """The groups of all rankings."""
+    assert evidence.counts.pages is not None  # noqa: S101 - they were weighed before
+    return evidence.counts.pages.chunks()
+
+
+def overall_variance(evidence: Evidence) -> float:
+    """Of all rewards, whatever the query and the ranking."""
+    counts = evidence.counts
+    mean = counts.reward.sum() / counts.total
+    return max(float(counts.reward2.sum() / counts.total - mean**2), 0.0)

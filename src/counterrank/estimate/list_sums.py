@@ -1,0 +1,183 @@
+"""What `list`, `wlist` and `dr-list` sum over groups of rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from counterrank.errors import InputError
+from counterrank.estimate.base import Vector
+from counterrank.estimate.groups import FEW, overall_variance, ranked, unranked
+from counterrank.estimate.influence import Influence, Moved
+from counterrank.estimate.list_weights import largest_possible, ranking_weights
+from counterrank.estimate.support import logged_mass, unsupported_rankings
+from counterrank.setting.cache import shared
+from counterrank.setting.evidence import ROUNDING, Evidence
+from counterrank.statistics.pairs import sum_by
+from counterrank.statistics.rankings import Rankings
+
+
+@dataclass(kw_only=True)
+class ListSums:
+    """What the list estimators sum over groups of rankings, per query.
+
+    `free` sums are of groups whose weight moves with the log's own shares, `held` sums of the others: those with a
+    known or a clipped weight. n, F and F2 are a group's impressions, Σreward and Σreward², from the rewards' origin.
+    """
+
+    credit: Vector  # Σ w·F
+    mass: Vector  # Σ w·n
+    mass2: Vector  # Σ w²·n
+    free_credit: Vector  # Σ w·F
+    free_mass: Vector  # Σ w·n
+    free_within: Vector  # Σ w²·(F2 − F²/n)
+    held: Vector  # (5, Q): Σ w·F, Σ w·n, Σ w²·n, Σ w²·F and Σ w²·F2 in rows
+    thin: Vector  # what few impressions a ranking hide of its variance, per query
+    clipped: float = 0.0
+    unsupported: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+    largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
+
+    @classmethod
+    def of_known(cls, held: Vector) -> ListSums:
+        """Where every weight is known: all sums are `held`."""
+        zero = np.zeros(held.shape[1])
+        return cls(
+            credit=held[0], mass=held[1], mass2=held[2], free_credit=zero, free_mass=zero, free_within=zero, held=held,
+            thin=zero,
+        )  # fmt: skip
+
+    def influence(
+        self, evidence: Evidence, shift: Vector | float, value: Vector | float, gain: Vector | float
+    ) -> Influence:
+        """`gain` times w·(reward − shift), less value; any of the three may be one per query."""
+        counts = evidence.counts
+        size = len(counts.impressions)
+        by, less, out = (np.zeros(size) + x for x in (gain, shift, value))
+        back = by * (self.free_credit - less * self.free_mass) / counts.impressions - out
+
+        def moved(chunk: Rankings) -> Moved:
+            q = chunk.queries
+            if evidence.same:
+                w, free = np.full(len(q), min(1.0, evidence.clip)), np.zeros(len(q), dtype=bool)
+            elif unranked(chunk):
+                w, free = np.zeros(len(q)), np.zeros(len(q), dtype=bool)
+            else:
+                _, _, w, over = ranking_weights(evidence, chunk)
+                free = ~over & evidence.estimated
+            slope = by[q] * w
+            level = back[q] - slope * np.where(free, chunk.reward / chunk.impressions, less[q])
+            wanted = (w > 0) & (not evidence.same)
+            return Moved(slope, level, np.where(free, slope, 0.0), w, wanted, slope * counts.origin)
+
+        return moved
+
+    def reach(self, evidence: Evidence) -> tuple[float, float]:
+        """Between what numbers a weight can lie."""
+        return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.largest)
+
+    def effective_sizes(self) -> Vector:
+        """Of each query; 0 where no impression has weight."""
+        return np.divide(self.mass**2, self.mass2, out=np.zeros_like(self.mass), where=self.mass2 > 0)
+
+    def effective_sample_size(self) -> float | None:
+        squares = float(self.mass2.sum())
+        return float(self.mass.sum() ** 2 / squares) if squares > 0 else None
+
+    def second_moment(self, evidence: Evidence, shift: float, value: float | Vector) -> float:
+        """Σψ² of w·(reward − shift), less value, which may be one per query."""
+        n = evidence.counts.impressions
+        r1f, r1n, r2n, r2f, r2f2 = self.held
+        r = r1f - shift * r1n
+        r2 = self.free_within + r2f2 - 2 * shift * r2f + np.float64(shift) ** 2 * r2n
+        back = (self.free_credit - shift * self.free_mass) / n - value
+        return float((r2 + 2 * back * r + n * back**2).sum() + self.thin.sum())
+
+
+@shared(target=True, clip=True)
+def weigh(evidence: Evidence) -> ListSums:
+    """The sums of this evidence; `list` and `wlist` share them."""
+    counts = evidence.counts
+    size = len(counts.impressions)
+    if evidence.same:
+        sums = weigh_alike(evidence, min(1.0, evidence.clip))  # every weight is 1, or the clip where that is below 1
+        sums.clipped = float(counts.total) if evidence.clip < 1 - ROUNDING else 0.0
+        return sums
+    if counts.rankings is None:
+        raise InputError("the rankings of the log were not counted")
+    total = np.zeros((12, size))
+    clipped = impossible = 0.0
+    pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
+    singles, logged = np.zeros(size), np.zeros(size)
+    largest = 0.0
+    for chunk in counts.rankings.chunks():
+        h, pi, w, over = ranking_weights(evidence, chunk)
+        logged += logged_mass(chunk, h, size)
+        impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
+        clipped += float(chunk.impressions[over].sum())
+        largest = max(largest, float(w.max(initial=0.0)))
+        n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
+        free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
+        within = np.maximum(f2 - f**2 / n, 0.0)
+        pooled += within[h > 0].sum(), (n[h > 0] - 1).sum()
+        singles += sum_by(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
+        thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
+        loose, held = np.where(free, w, 0.0), np.where(free, 0.0, w)
+        rows = (
+            w * f, w * n, w**2 * n, loose * f, loose * n, loose * w * within,
+            held * f, held * n, held * w * n, held * w * f, held * w * f2, thin,
+        )  # fmt: skip
+        for row, values in enumerate(rows):
+            total[row] += sum_by(chunk.queries, values, size)
+    variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
+    if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
+        variance = max(variance, overall_variance(evidence))
+    unsupported, warnings = unsupported_rankings(evidence, logged)
+    if impossible:
+        share = impossible / counts.total
+        warnings.append(
+            f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
+            "they count as 0"
+        )
+    largest = max(largest, largest_possible(evidence))
+    credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
+    thin = total[11] + singles * variance
+    return ListSums(
+        credit=credit,
+        mass=mass,
+        mass2=mass2,
+        free_credit=free_credit,
+        free_mass=free_mass,
+        free_within=free_within,
+        held=total[6:11],
+        clipped=clipped,
+        unsupported=unsupported,
+        warnings=warnings,
+        thin=thin,
+        largest=largest,
+    )
+
+
+def known_rankings(sides: Sequence[Evidence]) -> Iterator[Rankings]:
+    """As `ranked`, for what asks the ranking of other impressions too: there a clip takes from weights of 1."""
+    judged = [side for side in sides if not side.same]
+    if len(judged) == len(sides) or sides[0].clip >= 1:
+        yield from ranked(sides[0])
+        return
+    counts = sides[0].counts
+    assert counts.pages is not None  # noqa: S101 - the plan asked for them
+    for groups, wanted in ((counts.rankings, True), (counts.pages, False)):
+        for chunk in groups.chunks() if groups is not None else ():
+            shown = np.zeros(len(chunk), dtype=bool)
+            for side in judged:
+                shown |= side.target.probability(chunk.queries, chunk.rows) > 0
+            yield chunk.taken(np.flatnonzero(shown == wanted))
+
+
+def weigh_alike(evidence: Evidence, w: float) -> ListSums:
+    """Every impression has the weight w."""
+    counts = evidence.counts
+    n, f, f2 = counts.impressions.astype(float), counts.reward, counts.reward2
+    return ListSums.of_known(np.stack([w * f, w * n, w**2 * n, w**2 * f, w**2 * f2]))

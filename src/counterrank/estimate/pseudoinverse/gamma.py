@@ -1,0 +1,300 @@
+"""The log's own pair marginals Γ̂ of blocks of queries, their pseudoinverses, and each ranking's weight."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.compiled import njit
+from counterrank.estimate.base import Vector
+from counterrank.estimate.pseudoinverse import few as pi_few
+from counterrank.estimate.pseudoinverse.few import NONE, account
+from counterrank.estimate.pseudoinverse.pinv import pseudoinverse, swept
+from counterrank.ids import Codes
+from counterrank.policy.product import BoundSlots
+from counterrank.statistics.counts import Counts
+from counterrank.statistics.pairs import Table, sum_by
+
+THREADS = 2
+BLOCK = (32 << 20) // THREADS  # entries of the matrices that a thread holds at a time: all threads together 256 MB
+QUICK = 1 << 18  # the same where rankings are found quickly: 2 MB, which stay in a processor's cache
+
+
+class Places(NamedTuple):
+    """Where a block of queries, from `first`, has its matrices in `gamma`, and which coordinate a pair is in them."""
+
+    coordinate: Codes
+    dims: Codes
+    few: NDArray[np.bool_]
+    offsets: Codes
+    first: int
+    gamma: Vector
+
+
+class JudgedQueries(NamedTuple):
+    """The pairs of each query, its impressions and q; and the slots of items and how many items a slot has."""
+
+    starts: Codes
+    lengths: Codes
+    n: Vector
+    target: Table
+    own: Codes
+    room: Codes
+
+
+class LogGamma:
+    """Γ̂ of every query on the (item, position) coordinates that the log shows.
+
+    One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
+    marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). Tables:
+    `u` Γ̂†q, and `phi` Γ̂†θ̂ with θ̂ the mean of reward·1_A, rewards counted from the counts' origin. And `sums` over its
+    rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e: wF, wn,
+    w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of what
+    the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
+    """
+
+    def __init__(self, counts: Counts, target: Table, slots: BoundSlots | None = None) -> None:
+        self.counts, self.target = counts, np.ascontiguousarray(target)
+        pairs = counts.pairs
+        size = len(counts.impressions)
+        active = counts.shown > 0
+        upto = np.concatenate([[0], np.cumsum(active)])
+        at = upto[pairs.starts * pairs.positions]
+        self.dims: Codes = np.diff(at)
+        self.coordinate = np.where(active, upto[1:].reshape(active.shape) - 1 - at[pairs.queries][:, None], -1)
+        none = np.full(len(pairs), -1), np.zeros((size, pairs.positions), dtype=np.int64)
+        self._slots = (slots.position_of, slots.sizes) if slots is not None else none
+        self.few = few_impressions(counts) & ~self._slots[1].any(axis=1)  # κ of pages with slots may be positive
+        self.sizes = np.where(self.few, counts.impressions, self.dims)
+        self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
+        self.sums = np.zeros((size, 11))
+        self._n = counts.impressions.astype(np.float64)
+        whole = np.einsum("pk,pk->p", target, target)
+        outside = np.where(active, 0.0, target)
+        self.norm = sum_by(pairs.queries, whole, size)
+        self._outside = sum_by(pairs.queries, np.einsum("pk,pk->p", outside, outside), size)
+        self._run()
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of queries that a thread takes at a time: small where their rankings are found quickly."""
+        assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
+        entries = self.sizes**2
+        size = QUICK if self.counts.pages.quick else min(BLOCK, max(int(entries.sum()) // THREADS, 1))
+        number = np.cumsum(entries) // size
+        edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
+        return list(pairwise(edges.tolist()))
+
+    def _run(self) -> None:
+        theta, self.u, self.phi = (np.zeros(self.target.shape) for _ in range(3))
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(lambda block: self._work(block, theta, self.u, self.phi), self.blocks()))
+        self.lost += self._outside
+
+    def _work(self, block: tuple[int, int], theta: Table, u: Table, phi: Table) -> None:
+        """One block of queries: Γ̂ added up, inverted, and used on the same rankings."""
+        first, last = block
+        few = self.few[first:last]
+        offsets = np.concatenate([[0], np.cumsum(np.where(few, 0, self.dims[first:last] ** 2))])
+        gamma = np.zeros(int(offsets[-1]))
+        starts = np.concatenate([[0], np.cumsum(np.where(few, self.sizes[first:last], 0))])
+        used = np.zeros(last - first, dtype=np.int64)
+        rows, sums = np.empty((int(starts[-1]), self.target.shape[1]), dtype=np.int64), np.zeros((int(starts[-1]), 3))
+        places = Places(self.coordinate, self.dims, self.few, offsets, first, gamma)
+        assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
+        for c in self.counts.pages.chunks(first, last):
+            _add(c.queries, c.rows, c.impressions, c.reward, places, theta)
+            if few.any():
+                pi_few.collect(c.queries, c.rows, c.impressions, c.reward, c.reward2, self.few, starts, first, used,
+                             rows, sums)  # fmt: skip
+        self._solve_few(first, last, starts, used, rows, sums)
+        if few.all():
+            return
+        self._solve(last, places, theta, u, phi)
+        for c in self.counts.pages.chunks(first, last):
+            _weigh(c.queries, c.rows, c.impressions, c.reward, c.reward2, places, u, phi, self._n, self.sums)
+
+    def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
+        doubt = np.zeros(last - first, dtype=bool)
+        filled = pi_few.Filled(
+            self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums, self.u, self.phi
+        )
+        pi_few.solve(first, last, self.few, starts, used, rows, sums, filled, doubt)
+        for q in np.flatnonzero(doubt):
+            mine = slice(starts[q], starts[q] + used[q])
+            gram = pi_few.overlaps(rows[mine], sums[mine, 0])
+            inverse, self.condition[first + q] = pseudoinverse(gram)
+            pi_few.finish(first + q, gram, inverse, rows[mine], sums[mine], filled)
+
+    def _solve(self, last: int, places: Places, theta: Table, u: Table, phi: Table) -> None:
+        pairs, n, first = self.counts.pairs, self._n, places.first
+        offsets, gamma = places.offsets, places.gamma
+        doubt = np.zeros(last - first, dtype=bool)
+        judged = JudgedQueries(pairs.starts, pairs.lengths, n, self.target, *self._slots)
+        _solve(last, places, judged, theta, u, phi, self.sigma2, self.lost, self.kappa, doubt)
+        for q in first + np.flatnonzero(doubt):
+            size = int(self.dims[q])
+            original = gamma[offsets[q - first] : offsets[q - first + 1]].reshape(size, size).copy()
+            inverse, self.condition[q] = pseudoinverse(original)
+            gamma[offsets[q - first] : offsets[q - first + 1]] = inverse.ravel()
+            _finish(q, pairs.starts, self.coordinate, n, self.target, inverse, original, theta, u, phi, self.sigma2,
+                    self.lost)  # fmt: skip
+
+
+def few_impressions(counts: Counts) -> NDArray[np.bool_]:
+    """Queries whose rankings are fewer than their coordinates: a smaller matrix does. Their κ is 0."""
+    dims = _coordinates(counts)
+    return np.asarray((counts.impressions < dims) & (dims < counts.pairs.sizes * counts.pairs.lengths))
+
+
+def matrix_sizes(counts: Counts) -> Codes:
+    """Of each query's matrix: as many rows as its impressions, or as its coordinates."""
+    return np.where(few_impressions(counts), counts.impressions, _coordinates(counts))
+
+
+def _coordinates(counts: Counts) -> Codes:
+    """The (item, position) pairs that the log shows for each query."""
+    return sum_by(counts.pairs.queries, (counts.shown > 0).sum(axis=1), len(counts.impressions)).astype(np.int64)
+
+
+@njit(nogil=True)
+def _add(
+    queries: Any, rows: Any, impressions: Any, reward: Any, places: Any, theta: Any
+) -> None:  # fmt: skip  # pragma: no cover
+    coordinate, dims, few, offsets, first, gamma = places
+    at = np.empty(rows.shape[1], dtype=np.int64)
+    for g in range(len(queries)):
+        q, length = queries[g], 0
+        if few[q]:
+            continue
+        while length < rows.shape[1] and rows[g, length] >= 0:
+            at[length] = coordinate[rows[g, length], length]
+            theta[rows[g, length], length] += reward[g]
+            length += 1
+        base, size = offsets[q - first], dims[q]
+        for j in range(length):
+            for k in range(j + 1):  # the lower triangle
+                gamma[base + max(at[j], at[k]) * size + min(at[j], at[k])] += impressions[g]
+
+
+@njit(nogil=True)
+def _weigh(
+    queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, places: Any, u: Any, phi: Any, total: Any,
+    out: Any,
+) -> None:  # fmt: skip  # pragma: no cover
+    coordinate, dims, few, offsets, first, gamma = places
+    at = np.empty(rows.shape[1], dtype=np.int64)
+    for g in range(len(queries)):
+        q, length = queries[g], 0
+        if few[q]:
+            continue
+        w = expected = leverage = 0.0
+        while length < rows.shape[1] and rows[g, length] >= 0:
+            at[length] = coordinate[rows[g, length], length]
+            w += u[rows[g, length], length]
+            expected += phi[rows[g, length], length]
+            length += 1
+        out[q, 9] += impressions[g] * expected**2
+        if abs(w) <= NONE:
+            continue
+        base, size = offsets[q - first], dims[q]
+        for j in range(length):
+            leverage += gamma[base + at[j] * (size + 1)]
+            for k in range(j):
+                leverage += 2 * gamma[base + at[j] * size + at[k]]
+        account(w, impressions[g], reward[g], reward2[g], expected, 1 - leverage / total[q], out[q])
+
+
+@njit(nogil=True)
+def _solve(
+    last: Any, places: Any, judged: Any, theta: Any, u: Any, phi: Any, sigma2: Any, lost: Any, kappa: Any, doubt: Any
+) -> None:  # fmt: skip  # pragma: no cover
+    coordinate, dims, few, offsets, first, gamma = places
+    starts, lengths, n, target, own, room = judged
+    for q in range(first, last):
+        if few[q]:
+            continue
+        size = dims[q]
+        matrix = gamma[offsets[q - first] : offsets[q - first + 1]].reshape((size, size))
+        for i in range(size):
+            for j in range(i + 1):
+                matrix[i, j] /= n[q]
+                matrix[j, i] = matrix[i, j]
+        items = starts[q + 1] - starts[q]
+        mine = slice(starts[q], starts[q + 1])
+        if room[q].sum():
+            kappa[q] = least_ratio_of_slots(matrix, coordinate[mine], own[mine], room[q])
+        elif size == items * lengths[q]:
+            kappa[q] = least_ratio(matrix, items, lengths[q])
+        original = matrix.copy()
+        if swept(matrix):
+            _finish(q, starts, coordinate, n, target, matrix, original, theta, u, phi, sigma2, lost)
+        else:
+            matrix[:] = original
+            doubt[q - first] = True
+
+
+@njit(nogil=True)
+def least_ratio(matrix: Any, items: Any, length: Any) -> float:  # pragma: no cover
+    """The largest κ with Γ ≥ κ times the pair marginals of uniform rankings of `items` items."""
+    least = np.inf
+    if items == 1 or length == 1:
+        for i in range(items * length):
+            least = min(least, matrix[i, i] * items)
+        return least
+    for a in range(items):
+        for b in range(a):
+            for j in range(length):
+                for k in range(length):
+                    if j != k:
+                        least = min(least, matrix[a * length + j, b * length + k] * items * (items - 1))
+    return least
+
+
+@njit(nogil=True)
+def least_ratio_of_slots(matrix: Any, coordinate: Any, own: Any, room: Any) -> float:  # pragma: no cover
+    """Likewise of uniform pages, where item a stands at own[a] (-1: nowhere) as one of room[own[a]] items."""
+    least = alone = np.inf
+    for a in range(len(own)):
+        i = coordinate[a, own[a]] if own[a] >= 0 else -1
+        if own[a] >= 0 and i < 0:
+            return 0.0
+        for b in range(a):
+            if i >= 0 and own[b] >= 0 and own[a] != own[b]:
+                least = min(least, matrix[i, coordinate[b, own[b]]] * room[own[a]] * room[own[b]])
+        if i >= 0:
+            alone = min(alone, matrix[i, i] * room[own[a]])
+    return least if least < np.inf else alone
+
+
+@njit(nogil=True)
+def _finish(
+    q: Any, starts: Any, coordinate: Any, n: Any, target: Any, inverse: Any, gamma: Any, theta: Any, u: Any, phi: Any,
+    sigma2: Any, lost: Any,
+) -> None:  # fmt: skip  # pragma: no cover
+    """u = Γ†q and φ = Γ†θ as tables, and what of q is outside Γ's range."""
+    size, positions = len(inverse), target.shape[1]
+    shown, credit, left = np.empty(size), np.empty(size), np.zeros(size)
+    weight, worth = np.zeros(size), np.zeros(size)
+    for p in range(starts[q], starts[q + 1]):
+        for k in range(positions):
+            if coordinate[p, k] >= 0:
+                shown[coordinate[p, k]] = target[p, k]
+                credit[coordinate[p, k]] = theta[p, k] / n[q]
+    for i in range(size):
+        for j in range(size):
+            weight[i] += inverse[i, j] * shown[j]
+            worth[i] += inverse[i, j] * credit[j]
+    for i in range(size):
+        left[i] = shown[i]
+        for j in range(size):
+            left[i] -= gamma[i, j] * weight[j]
+        sigma2[q] += shown[i] * weight[i]
+        lost[q] += left[i] ** 2
+    for p in range(starts[q], starts[q + 1]):
+        for k in range(positions):
+            if coordinate[p, k] >= 0:
+                u[p, k], phi[p, k] = weight[coordinate[p, k]], worth[coordinate[p, k]]

@@ -1,0 +1,1 @@
+"""A regression of rewards on the features of pages."""

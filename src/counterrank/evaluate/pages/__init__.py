@@ -1,1 +1,0 @@
-"""Results as pages and pictures: what `--report` writes and `.plot()` draws."""

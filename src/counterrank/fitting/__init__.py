@@ -1,0 +1,1 @@
+"""`clicks`: click models fitted to a log and compared."""

@@ -1,0 +1,1 @@
+"""`evaluate`: what a policy is worth."""

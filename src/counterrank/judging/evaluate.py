@@ -1,0 +1,263 @@
+"""`evaluate`: the value of a target policy by several estimators, from one counted log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from counterrank.engine import Coefficients, Engine, Pass
+from counterrank.errors import InputError, unknown
+from counterrank.estimate import ESTIMATORS, Estimate, LinearEstimate, Weighs
+from counterrank.estimate.choose import check_model, choose_estimators
+from counterrank.estimate.estimator import needs_of
+from counterrank.findings import Case, day_table
+from counterrank.findings.joint import Joint
+from counterrank.interval import INTERVALS, NoInterval, Spread, usual
+from counterrank.judging.best import doubt, recommended
+from counterrank.judging.clip import AUTO, ClipChoice, Grids, clipped
+from counterrank.judging.clip import key as clip_key
+from counterrank.judging.clip import told as clips_told
+from counterrank.judging.clip import warning as clip_warning
+from counterrank.judging.distance import add_distance, too_much
+from counterrank.judging.evaluation import Evaluation
+from counterrank.judging.verdict import curve_table, diagnose
+from counterrank.log import read_log
+from counterrank.log.features import read_features
+from counterrank.result.row import DistanceRow, Row
+from counterrank.setting.asked import Asked, called
+from counterrank.setting.counting import count
+from counterrank.setting.evidence import Evidence
+from counterrank.setting.need import Need
+from counterrank.setting.options import check_clip, check_confidence, check_inside, check_range, number_of
+from counterrank.setting.plan import plan_for
+from counterrank.setting.question import Question
+from counterrank.statistics.counts import Counts
+
+
+def evaluate(
+    log: Any,
+    target: Any,
+    *,
+    estimators: Sequence[str] | str | None = None,
+    metric: str | None = None,
+    top: int | None = None,
+    weights: str | Sequence[float] = "clicks",
+    examination: str | Sequence[float] = "reciprocal",
+    clip: float | str | None = None,
+    logging: Any = None,
+    candidates: Any = None,
+    interval: str | None = None,
+    confidence: float = 0.95,
+    engine: str | Engine = "duckdb",
+    reward_range: str | Sequence[float] | None = None,
+    features: Any = None,
+    model: str | None = None,
+) -> Evaluation:
+    """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
+
+    `target`: a policy, a file or table of one, {query: items}, or "logging". `logging`: "log" (shares in the log),
+    "propensity" (the log's column), "uniform", or a policy. `estimators`: names, or "best" for what a backtest over the
+    log's days recommends. `clip`: the largest weight, or "auto" for what the log suggests. `features`: a file or table
+    of (query, item, numbers), for `dm` and its relatives; `model`: their regression. See the docs of the command for
+    the other options.
+
+    >>> rows = pa.table({"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "clicks": [[1, 0], [0, 0]] * 2})
+    >>> evaluate(rows, {"q": ["a", "b"]}, estimators="ip").value("ip")
+    1.0
+    """
+    call = called(evaluate, locals())
+    log = read_log(log)
+    check_confidence(confidence)
+    limits = check_range(reward_range)
+    if interval is not None and interval not in INTERVALS:
+        raise unknown("interval", interval, INTERVALS)
+    question = Question.ask(
+        log, target, metric=metric, top=top, weights=weights, examination=examination,
+        clip=number_of(clip), logging=logging, candidates=candidates,
+    )  # fmt: skip
+    said: list[str] = []
+    best = estimators == "best" or (estimators is not None and list(estimators) == ["best"])
+    if best:
+        question, estimators, choice = _recommended(question, clip, engine)
+        said = [choice]
+    names, notes = choose_estimators(estimators, question.metric, features is not None)
+    regression, unused = check_model(names, features is not None, model)
+    known = read_features(features) if features is not None and not unused else None
+    notes += unused + (known.notes if known is not None else [])
+    needs = needs_of(ESTIMATORS[name] for name in names)
+    spare = estimators is None and question.metric == "clicks" and known is None  # others judge clicks as well
+    run = count(question, plan_for(needs, question, spare=spare), engine)
+    [evidence] = question.evidences(run, needs)
+    if known is not None:
+        table, featureless = known.on(evidence.counts.pairs)
+        evidence = replace(evidence, features=table, featureless=featureless, model=regression)
+    paged = [name for name in names if ESTIMATORS[name].weighs is Weighs.PAGES]
+    if estimators is None and paged and (reason := too_much(evidence)):
+        names = [name for name in names if name not in paged]
+        notes.append(reason)
+    check_inside(limits, evidence.counts.extremes)
+    evidence = replace(evidence, limits=limits)
+    counts = evidence.counts
+    estimates, choices, joint = (_auto if clip == AUTO else _estimates)(names, evidence, run)
+    if best:
+        said += doubt(estimates[names[0]].clipped)
+    rows = [_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
+    case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint)
+    return Evaluation(
+        impressions=counts.total,
+        queries=len(counts.impressions),
+        positions=evidence.positions,
+        metric=question.metric,
+        covered=counts.total / counts.log_impressions,
+        rows=rows,
+        notes=[*said, *clips_told(choices), *run.reading.notes, *notes, *question.said(evidence)],
+        per_query=_per_query(counts, estimates),
+        reading=run.reading,
+        examination=evidence.examination.tolist() if Need.EXAMINATION in needs else None,
+        model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
+        asked=Asked.of(question, call, counts),
+        diagnosis=diagnose(case),
+        tails=case.tails,
+        days=day_table(counts),
+        curve=curve_table(case),
+    )
+
+
+def _recommended(question: Question, clip: float | str | None, engine: str | Engine) -> tuple[Question, str, str]:
+    """The question with the clip that a backtest recommends, the estimator, and what to say of the choice."""
+    if clip is not None:
+        raise InputError("`estimators='best'` chooses the clip itself: leave `clip` out, or name estimators")
+    name, chosen, choice, reading = recommended(question, engine)
+    return replace(question, clip=check_clip(chosen), log=question.log.again(reading)), name, choice
+
+
+Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; clips where the data chose them
+
+
+def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
+    """All estimates; those linear in clicks share one second pass over the rows."""
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
+        drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
+    done, joint = finished(drafts, evidence, run)
+    return done, {}, joint
+
+
+def _auto(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
+    """All estimates, each with the clip that the data choose; every clip is weighed in the same second pass."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        grids = Grids(names, evidence)
+        drafts = grids.drafts()
+    done, _ = finished(drafts, evidence, run, cross=False)
+    choices = grids.chosen(done)
+    return {name: done[clip_key(name, choice.number)] for name, choice in choices.items()}, choices, Joint({})
+
+
+def _row(
+    name: str,
+    estimate: Estimate,
+    evidence: Evidence,
+    choice: ClipChoice | None,
+    interval: str | None,
+    confidence: float,
+) -> Row:
+    side = clipped(evidence, choice.clip) if choice is not None else evidence
+    apart = add_distance(estimate, name, side, side.limits, confidence)
+    row = row_of(name, estimate, side.counts, interval, confidence, *apart)
+    used = side.clip if ESTIMATORS[name].clips else math.inf
+    said = clip_warning(choice) if choice is not None else []
+    return replace(row, clip=_finite(used), warnings=[*row.warnings, *said])
+
+
+def finished(
+    drafts: Mapping[str, Estimate | LinearEstimate], evidence: Evidence, run: Pass, cross: bool = True
+) -> tuple[dict[str, Estimate], Joint]:
+    """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share."""
+    joint = Joint({})
+    linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, LinearEstimate)]
+    done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
+    if linear:
+        moments = run.moments(
+            Coefficients(
+                evidence.counts.pairs,
+                [draft.weight for _, draft in linear],
+                [draft.offset for _, draft in linear],
+                np.stack([draft.scale for _, draft in linear]),
+                np.stack([draft.constant for _, draft in linear]),
+                cross,
+            )
+        )
+        for e, (name, draft) in enumerate(linear):
+            done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts)
+        if cross:
+            joint = Joint.of(dict(linear), moments, evidence.counts)
+    return {name: done[name] for name in drafts}, joint
+
+
+def row_of(
+    name: str, estimate: Estimate, counts: Counts, kind: str | None, confidence: float, distance: DistanceRow | None,
+    said: list[str],
+) -> Row:  # fmt: skip
+    n = counts.total
+    value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
+    if value is None and estimate.value is not None:
+        said = [*said, "undefined: the weights are too large to compute with, so the log cannot tell"]
+    elif second is None and estimate.second_moment is not None:
+        said = [*said, "no interval: the weights are too large to compute with"]
+    chosen = kind if kind is not None else usual(size)
+    spread, lower, upper = spread_of(estimate, n, distance.deviation if distance is not None else None), None, None
+    if spread is not None:
+        if chosen == "bootstrap" and estimate.spreads is not None:
+            spread = replace(spread, influence=estimate.spreads().influence)
+        try:
+            lower, upper = INTERVALS[chosen](spread, confidence)
+        except NoInterval as reason:
+            said = [*said, f"no {chosen} interval: {reason}"]
+    return Row(
+        estimator=name,
+        value=value,
+        stderr=spread.stderr if spread is not None else None,
+        lower=lower,
+        upper=upper,
+        confidence=confidence,
+        interval=chosen,
+        effective_sample_size=size,
+        clipped=estimate.clipped,
+        unsupported=estimate.unsupported,
+        warnings=said,
+        distance=distance,
+    )
+
+
+def spread_of(estimate: Estimate, impressions: int, deviation: float | None) -> Spread | None:
+    """What intervals are made from; one impression, or no impression with weight, says nothing of its own error."""
+    value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))
+    if value is None or second is None or size is None or impressions < 2:
+        return None
+    stderr = math.sqrt(max(second, 0.0) / impressions / (impressions - 1))
+    return Spread(
+        value=value,
+        stderr=stderr,
+        impressions=impressions,
+        effective=size,
+        width=_finite(estimate.width),
+        deviation=deviation,
+    )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _per_query(counts: Counts, estimates: dict[str, Estimate]) -> pa.Table:
+    columns: dict[str, Any] = {
+        "query": counts.pairs.query_ids.column(),
+        "impressions": pa.array(counts.impressions),
+    }
+    for name, estimate in estimates.items():
+        columns[name] = pa.array(estimate.per_query, mask=~np.isfinite(estimate.per_query))
+    return pa.table(columns)

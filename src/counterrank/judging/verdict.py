@@ -1,0 +1,87 @@
+"""The verdict: which estimator it is about, and whether that may be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from counterrank.estimate import ESTIMATORS
+from counterrank.findings import OF_ESTIMATORS, Case, click_model, disagreement, drift, queries
+from counterrank.findings.diagnosis import LEVELS, Diagnosis, Finding
+from counterrank.words import percent
+
+
+def diagnose(case: Case) -> Diagnosis:
+    """All findings, and the verdict on the estimator that stands best."""
+    evidence = case.evidence
+    findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
+    findings += disagreement(case) + click_model(evidence, map(case.estimator, case.rows)) + drift(evidence.counts)
+    name = headline(case, findings)
+    if name is None:
+        return Diagnosis("do not trust", "no estimator has both a value and an interval", worst_first(findings))
+    findings += queries(evidence.counts, case.estimates[name].per_query, "the value", [name])
+    if why := case.estimator(name).blind:
+        findings.append(Finding("assumption", "trust" if evidence.same else "caution", why, [name]))
+    return concluded(findings, _good(case, name), name)
+
+
+def headline(case: Case, findings: list[Finding]) -> str | None:
+    """Whom the verdict is about: of the estimators with the fewest doubts, the one with the most evidence.
+
+    Where evidence is alike, the one that assumes least. Those that are blind, such as `rctr` and `dm`, only where there
+    is no other: what they say does not rest on how the log bears on the target.
+    """
+    whole = [name for name, row in case.rows.items() if row.value is not None and row.lower is not None]
+    known = [name for name in ESTIMATORS if name in whole]
+    judged = sorted(known, key=lambda name: (bool(ESTIMATORS[name].blind), ESTIMATORS[name].assumes))
+    if judged and not ESTIMATORS[judged[0]].blind:
+        judged = [name for name in judged if not ESTIMATORS[name].blind]
+    if not judged:
+        return None
+
+    def standing(name: str) -> tuple[int, float]:
+        mine = [LEVELS.index(finding.level) for finding in findings if name in finding.estimators]
+        return max(mine, default=0), -round(case.rows[name].effective_sample_size or 0.0, 6)
+
+    return min(judged, key=standing)  # the first of equals
+
+
+def concluded(findings: list[Finding], good: str, name: str | None = None) -> Diagnosis:
+    """The worst finding that concerns it is the verdict, and the reason; `good` is the reason where none is bad."""
+    ordered = worst_first(findings)
+    for finding in ordered:
+        if finding.level != "trust" and (name is None or not finding.estimators or name in finding.estimators):
+            return Diagnosis(finding.level, finding.words if name is not None else finding.line(), ordered, name)
+    return Diagnosis("trust", good, ordered, name)
+
+
+def worst_first(findings: list[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: -LEVELS.index(finding.level))
+
+
+def _good(case: Case, name: str) -> str:
+    if case.evidence.same:
+        return "the target is the logging policy itself, and its value the log's mean"
+    row = case.rows[name]
+    size = row.effective_sample_size or 0.0
+    return (
+        f"the log supports {percent(1 - row.unsupported)} of what the target shows, "
+        f"with {size:,.0f} impressions' worth of evidence"
+    )
+
+
+def curve_table(case: Case) -> pa.Table | None:
+    """Click-through rates by position, beside the examination that `pbm` uses; None where clicks are not counted."""
+    evidence = case.evidence
+    if not evidence.of_clicks:
+        return None
+    shown, clicked = evidence.counts.shown.sum(axis=0), evidence.counts.clicked.sum(axis=0)
+    rate = np.divide(clicked, shown, out=np.zeros(len(shown)), where=shown > 0)
+    return pa.table(
+        {
+            "position": pa.array(np.arange(1, len(shown) + 1)),
+            "impressions": pa.array(shown),
+            "rate": pa.array(rate, mask=shown == 0),
+            "examination": pa.array(evidence.examination),
+        }
+    )

@@ -1,0 +1,1 @@
+"""`optimize`: better rankings from a log."""

@@ -1,0 +1,1 @@
+"""Rankings with the best lower bounds (cief2024)."""

@@ -1,0 +1,1 @@
+"""PI-OPT (swaminathan2017)."""

@@ -1,0 +1,1 @@
+"""Policies that are best under an estimator (li2018)."""

@@ -1,0 +1,1 @@
+"""Results as pages and pictures: what `.report()` writes and `.plot()` draws."""

@@ -1,0 +1,1 @@
+"""How every answer is given."""

@@ -1,0 +1,1 @@
+"""What is asked of a log, and what the log gives for it."""

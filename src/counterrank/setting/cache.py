@@ -1,0 +1,55 @@
+"""What several estimators share is computed once, and kept by what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from counterrank.setting.evidence import LogEvidence
+
+E = TypeVar("E", bound="LogEvidence")
+T = TypeVar("T")
+
+
+class Same:
+    """A key that is equal to itself alone: tables are compared by where they are, not by what is in them."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: object) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.of is other.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+class Cache:
+    """Results of functions that `shared` marks; all evidence of one counted log has one cache."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], Any] = {}
+
+    def get(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
+
+
+def shared(*, target: bool, clip: bool) -> Callable[[Callable[[E], T]], Callable[[E], T]]:
+    """Compute a function of evidence once for the same counts and features, and for the same target and clip where it
+    depends on them."""
+
+    def mark(make: Callable[[E], T]) -> Callable[[E], T]:
+        @wraps(make)
+        def found(evidence: E) -> T:
+            return evidence.cache.get((make, *evidence.key(target, clip)), lambda: make(evidence))
+
+        return found
+
+    return mark

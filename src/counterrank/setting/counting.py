@@ -1,0 +1,25 @@
+"""One pass over the log of a setting."""
+
+from __future__ import annotations
+
+from counterrank.engine import Engine, open_engine
+from counterrank.engine.plan import Pass, Plan
+from counterrank.errors import NoneFound
+from counterrank.log import Log
+from counterrank.setting.setting import Setting
+
+
+def count(setting: Setting, plan: Plan, engine: str | Engine) -> Pass:
+    """What an engine counts; where the log has none of the queries that are judged, it is said whose they are."""
+    whose = "the target has" if len(setting.judged) < 2 else "target and baseline both have"
+    return count_log(setting.log, plan, engine, whose)
+
+
+def count_log(log: Log, plan: Plan, engine: str | Engine, whose: str) -> Pass:
+    """The same of a log without a setting."""
+    try:
+        return open_engine(engine).count(log, plan)
+    except NoneFound:
+        raise NoneFound(
+            f"{log.name}: {whose} rankings for none of the log's queries: are their ids the same?"
+        ) from None

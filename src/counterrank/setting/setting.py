@@ -1,0 +1,199 @@
+"""What is asked of a log, whichever policy is judged: worth what, how deep, against which logging policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.engine import Metric, Pass
+from counterrank.errors import InputError, Unanswerable, unknown
+from counterrank.log import Log
+from counterrank.policy import BoundPolicy, Logged, LoggedShares, Policy, Uniform, read_policy
+from counterrank.setting.evidence import LogEvidence
+from counterrank.setting.need import Need
+from counterrank.setting.options import check_clip, check_length, check_top, examination_curve, position_weights
+from counterrank.statistics.counts import Counts
+
+METRICS: tuple[Metric, ...] = ("reward", "clicks")
+LOGGINGS = ("log", "propensity", "uniform")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Options of a command, checked and complete.
+
+    `logging` is None where the log's own shares stand for the logging policy; `given` is the same before candidates
+    took the place of all items. `by_propensity`: the log's column tells the chance of each ranking.
+    """
+
+    log: Log
+    given: Policy | None
+    logging: Policy | None
+    by_propensity: bool
+    candidates: Uniform | None
+    metric: Metric
+    top: int | None
+    weights: str | Sequence[float]
+    examination: str | Sequence[float]
+    clip: float
+
+    @classmethod
+    def of(
+        cls,
+        log: Log,
+        *,
+        metric: str | None = None,
+        top: int | None = None,
+        weights: str | Sequence[float] = "clicks",
+        examination: str | Sequence[float] = "reciprocal",
+        clip: float | None = None,
+        logging: Any = None,
+        candidates: Any = None,
+    ) -> Setting:
+        """From options as users give them."""
+        asked_metric = _metric(log, metric, check_top(top), weights)
+        position_weights(weights)
+        if not (isinstance(examination, str) and examination == "em"):
+            examination_curve(examination, 1)
+        by_propensity, given = _logging(log, logging)
+        narrow = Uniform(candidates) if candidates is not None else None
+        return Setting(
+            log=log,
+            given=given,
+            # a copy: a target that is narrowed to the same candidates is still not the logging policy itself
+            logging=copy(given.narrowed(narrow)) if given is not None and narrow is not None else given,
+            by_propensity=by_propensity,
+            candidates=narrow,
+            metric=asked_metric,
+            top=top,
+            weights=weights,
+            examination=examination,
+            clip=check_clip(clip),
+        )
+
+    def policy(self, source: Policy) -> Policy:
+        """A policy as it is judged in this setting: the logging policy by its one name, others with the candidates."""
+        if isinstance(source, Logged) or source is self.given:
+            return self.logging or source
+        return source.narrowed(self.candidates) if self.candidates is not None else source
+
+    def is_logging(self, policy: Policy) -> bool:
+        return isinstance(policy, Logged) or policy is self.logging
+
+    @property
+    def judged(self) -> tuple[Policy, ...]:
+        """The policies that are judged: none yet."""
+        return ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What the files of the policies and candidates have to say."""
+        policies = (*self.judged, self.logging, self.candidates)
+        return list(dict.fromkeys(note for policy in policies if policy is not None for note in policy.notes))
+
+    def evidence(self, run: Pass, needs: frozenset[Need]) -> LogEvidence:
+        """The counted log with the logging policy on its pairs, as estimators with these needs want it."""
+        counts = self.extended(run.counts)
+        positions = self.top or counts.pairs.positions
+        check_length(self.weights, positions, "weights")
+        check_length(self.examination, positions, "examination")
+        # the log's propensities are of whole rankings
+        cut = self.by_propensity and self.top is not None and self.top < counts.longest
+        if cut and counts.rankings is not None:
+            counts = replace(counts, rankings=counts.rankings.without_propensity())
+        shares = LoggedShares(counts.pairs, counts.shown, counts.impressions)
+        logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
+        marginals = Need.MARGINALS in needs
+        curve, fitted = self._examination(counts, positions)
+        depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
+        by_propensity = self.by_propensity and not cut
+        return LogEvidence(
+            counts=counts,
+            logging=logging,
+            given=self.logging,
+            shown_by_logging=logging.marginals() if marginals else np.zeros(counts.shown.shape),
+            marginals=marginals,
+            weights=theta[:depth],
+            examination=curve[:depth],
+            positions=positions,
+            looks_below=(float((theta * curve)[depth:].sum()), float(theta[depth:].sum())),
+            clip=self.clip,
+            shares=self.logging is None,
+            estimated=self.logging is None and not by_propensity,
+            by_propensity=by_propensity,
+            cut=cut and counts.rankings is not None,
+            fitted=fitted,
+            of_clicks=self.metric == "clicks",
+        )
+
+    def extended(self, counts: Counts) -> Counts:
+        """The counts with pairs for every item that a policy names for a query of the log."""
+        queries, items = [], []
+        for policy in (*self.judged, self.logging, self.candidates):
+            if policy is not None:
+                named, shown = policy.items()
+                codes = counts.pairs.query_ids.codes(named)
+                queries.append(codes[codes >= 0])
+                items.append(shown.filter(pa.array(codes >= 0)))
+        if not sum(map(len, queries)):
+            return counts
+        return counts.extended(np.concatenate(queries), pa.concat_arrays(items))
+
+    def _examination(self, counts: Counts, positions: int) -> tuple[NDArray[np.float64], list[str]]:
+        """The curve for all positions, and what its fit has to say."""
+        if not (isinstance(self.examination, str) and self.examination == "em"):
+            return examination_curve(self.examination, positions), []
+        from counterrank.click.examination import fit_examination  # brings SciPy's optimisers along
+
+        assert counts.whole is not None  # noqa: S101 - the plan asked for it
+        fit = fit_examination(*counts.whole)
+        curve = np.concatenate([fit.examination, np.zeros(max(positions - len(fit.examination), 0))])
+        return curve[:positions], list(fit.notes)
+
+
+def chosen_metric(log: Log, metric: str | None) -> Metric:
+    """The metric asked for, or the one that the log has."""
+    chosen = metric if metric is not None else "reward" if "reward" in log.columns else "clicks"
+    if chosen not in METRICS:
+        raise unknown("metric", chosen, METRICS)
+    if chosen not in log.columns:
+        raise Unanswerable(f"{log.name}: `metric={chosen}` needs a column {chosen!r}, which the log does not have")
+    return "clicks" if chosen == "clicks" else "reward"
+
+
+def _metric(log: Log, metric: str | None, top: int | None, weights: str | Sequence[float]) -> Metric:
+    if chosen_metric(log, metric) == "clicks":
+        return "clicks"
+    if top is not None or not (isinstance(weights, str) and weights == "clicks"):
+        raise InputError(
+            "`top` and `weights` weigh clicks, but the metric is the reward of pages: add `metric='clicks'`"
+        )
+    return "reward"
+
+
+def _logging(log: Log, given: Any) -> tuple[bool, Policy | None]:
+    """Whether the log's propensities tell of its rankings, and the logging policy where it is given."""
+    if given is None:
+        given = "propensity" if "propensity" in log.columns else "log"
+    if not isinstance(given, str):
+        policy = read_policy(given)
+        return False, None if isinstance(policy, Logged) else policy
+    if given == "propensity":
+        if "propensity" not in log.columns:
+            raise Unanswerable(
+                f"{log.name}: `logging='propensity'` needs a column 'propensity', which is not in the log"
+            )
+        return True, None
+    if given in ("log", "logging"):
+        return False, None
+    if given == "uniform":
+        return False, Uniform()
+    if not any(sign in given for sign in "./*"):
+        raise unknown("logging", given, [*LOGGINGS, "or a policy file"])
+    return False, read_policy(given)
