@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.influence import Influence
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
@@ -58,6 +59,7 @@ class Estimate:
     own: Influence | None = None  # the same on each query's own value, where that is not ψ less its mean there
     sizes: Vector | None = None  # (Q,) effective sample sizes of the queries
     within: Vector | None = None  # (Q,) Σψ² of each query's own value
+    by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class LogEvidence:
             return Evidence(**mine | known, target=self.logging, shown_by_target=self.shown_by_logging, same=True)
         target = policy.bind(self.counts.pairs)
         shown = target.marginals() if self.marginals else self.shown_by_logging
-        return Evidence(**mine, target=target, shown_by_target=shown)
+        return Evidence(**mine, target=target, shown_by_target=shown, policy=policy)
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:
         """What a result that several share depends on, see `shared`; of what is judged it knows nothing."""
@@ -85,6 +85,7 @@ class Evidence(LogEvidence):
     target: BoundPolicy
     shown_by_target: Table  # (P, K) h(a, k | q)
     same: bool = False
+    policy: Policy | None = None  # the policy that is judged, as it was given; None where it is the logging policy
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:
         return (*super().key(target, clip), *((Same(self.target), self.same) if target else ()))

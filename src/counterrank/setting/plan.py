@@ -30,6 +30,7 @@ def plan_for(needs: frozenset[Need], setting: Setting, *, spare: bool = False) -
         top=setting.top,
         rankings=wanted,
         pages=pages,
+        patterns=Need.PATTERNS in needs,
         by_propensity=setting.by_propensity and wanted != "none",
         all_items=setting.top is not None and any(policy.ranks_all for policy in policies),
         whole_log=isinstance(setting.examination, str) and setting.examination == "em",
