@@ -59,6 +59,7 @@ class Estimate:
     own: Influence | None = None  # the same on each query's own value, where that is not ψ less its mean there
     sizes: Vector | None = None  # (Q,) effective sample sizes of the queries
     within: Vector | None = None  # (Q,) Σψ² of each query's own value
+    unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log cannot tell; None: none of it
     by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
 
 
@@ -111,6 +112,7 @@ class LinearEstimate:
     warnings: list[str] = field(default_factory=list)
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
+    unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
 
     def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
@@ -133,6 +135,7 @@ class LinearEstimate:
             width=self._width(counts) if self.bounded else None,
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
             within=self._within(r, r2, counts) if self.bounded else None,
+            unseen=self.unseen,
         )
 
     def less(self, other: LinearEstimate) -> LinearEstimate:

@@ -91,6 +91,7 @@ class ByClicks(Estimator):
             removed += gain * weight * centre
             removed -= centre
         full = np.broadcast_to(weight, counts.shown.shape)
+        lost = None if evidence.same else self.unseen(evidence)
         return LinearEstimate(
             value=value,
             per_query=per_query,
@@ -100,7 +101,8 @@ class ByClicks(Estimator):
             constant=put_back - (value or 0.0),
             thin=lacking,
             clipped=_share_of(clipped, counts.shown),
-            unsupported=self._unsupported(evidence),
+            unsupported=_share(lost, self.whole(evidence), evidence),
+            unseen=None if lost is None else ratios(lost, evidence.per_query(self.chances(evidence)[0])),
             warnings=undefined,
             expected_weight=_expected(evidence, full),
             bounded=not self.self_normalised,
@@ -112,13 +114,10 @@ class ByClicks(Estimator):
         weight = np.broadcast_to(self.weights(evidence)[0], evidence.counts.shown.shape)
         return float(weight[evidence.counts.shown > 0].max(initial=0.0))
 
-    def _unsupported(self, evidence: Evidence) -> float:
-        """The target's mass where the logging policy has none, as a share of all that it can show."""
+    def unseen(self, evidence: Evidence) -> Vector:
+        """(Q,) the target's mass where the logging policy has none, in the measure of `chances`."""
         target, logging = self.chances(evidence)
-        whole = self.whole(evidence)
-        if evidence.same or not whole:
-            return 0.0
-        return evidence.mean(evidence.per_query(np.where(logging > 0, 0.0, target))) / whole
+        return evidence.per_query(np.where(logging > 0, 0.0, target))
 
 
 def _removed(
@@ -160,6 +159,11 @@ def _expected(evidence: Evidence, weight: Table) -> float:
     """The mean weight of an impression's positions under the logging policy."""
     shown = evidence.shown_by_logging
     return evidence.mean(ratios(evidence.per_query(weight * shown), evidence.per_query(shown)))
+
+
+def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:
+    """What is lost of each query, as a share of all that a target can show."""
+    return evidence.mean(lost) / whole if lost is not None and whole else 0.0
 
 
 def _share_of(marked: Flags, shown: NDArray[np.int64]) -> float:

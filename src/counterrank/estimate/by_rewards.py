@@ -91,6 +91,7 @@ class ByRewards(Estimator):
             reach=None if self.self_normalised else found.reach,
             influence=influence,
             own=found.own() if self.self_normalised and found.own is not None else None,
+            unseen=sums.unseen,
             sizes=sums.effective_sizes() if found.own is not None or not self.self_normalised else None,
         )
 

@@ -37,6 +37,7 @@ class ListSums:
     thin: Vector  # what few impressions a ranking hide of its variance, per query
     clipped: float = 0.0
     unsupported: float = 0.0
+    unseen: Vector | None = None  # (Q,) the same of each query; None: nothing, or nobody can tell
     warnings: list[str] = field(default_factory=list)
     largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
 
@@ -134,7 +135,7 @@ def weigh(evidence: Evidence) -> ListSums:
     variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
     if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
         variance = max(variance, overall_variance(evidence))
-    unsupported, warnings = unsupported_rankings(evidence, logged)
+    unseen, warnings = unsupported_rankings(evidence, logged)
     if impossible:
         share = impossible / counts.total
         warnings.append(
@@ -153,7 +154,8 @@ def weigh(evidence: Evidence) -> ListSums:
         free_within=free_within,
         held=total[6:11],
         clipped=clipped,
-        unsupported=unsupported,
+        unsupported=evidence.mean(unseen),
+        unseen=None if evidence.by_propensity else unseen,
         warnings=warnings,
         thin=thin,
         largest=largest,

@@ -62,6 +62,7 @@ class ByPrefixes(Estimator):
         centre = found.summed(gain) / found.shown
         removed, back = free * centre, sum_by(found.query, free * centre * found.shown, len(counts.impressions))
         influence = term - found.of(removed).sum(axis=1) + (back / counts.impressions)[found.patterns.queries]
+        unseen = prefix_chances(evidence).unseen
         moved = PatternInfluence(
             found=found,
             influence=influence - value,
@@ -76,7 +77,8 @@ class ByPrefixes(Estimator):
             second_moment=moved.second_moment(),
             effective_sample_size=moved.effective_sample_size(),
             clipped=float((clipped * found.shown).sum() / found.shown.sum()),
-            unsupported=0.0 if evidence.same else prefix_chances(evidence).unsupported,
+            unsupported=evidence.mean(unseen) / max(evidence.positions, 1),
+            unseen=ratios(unseen, evidence.per_query(evidence.shown_by_target)),
             warnings=list(prefix_chances(evidence).said),
             mean_weight=float(moved.weight @ found.impressions / counts.total),
             expected_weight=_expected(evidence, found, weight),

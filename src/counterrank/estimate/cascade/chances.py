@@ -23,7 +23,7 @@ class PrefixChances:
 
     target: Vector  # (V,)
     logging: Vector  # (V,)
-    unsupported: float  # the target's mass on prefixes without logging mass, averaged over positions and impressions
+    unseen: Vector  # (Q,) the target's mass on prefixes without logging mass, summed over positions
     said: list[str]
 
 
@@ -33,8 +33,8 @@ def prefix_chances(evidence: Evidence) -> PrefixChances:
     found, counts = prefixes(evidence), evidence.counts
     logging = logged_chances(evidence)
     if evidence.same:
-        return PrefixChances(target=logging, logging=logging, unsupported=0.0, said=[])
-    target, lost, said = np.zeros(len(found)), 0.0, list[str]()
+        return PrefixChances(target=logging, logging=logging, unseen=np.zeros(len(counts.impressions)), said=[])
+    target, lost, said = np.zeros(len(found)), np.zeros(len(counts.impressions)), list[str]()
     mass = evidence.by_position(evidence.shown_by_target)
     for depth in range(int(found.depth.max(initial=-1)) + 1):
         mine, rankings = found.first(depth)
@@ -43,19 +43,19 @@ def prefix_chances(evidence: Evidence) -> PrefixChances:
         target[mine] = bound.probability(found.query[mine], rankings)
         if evidence.shares:
             logged = sum_by(found.query[mine], target[mine], len(counts.impressions))
-            lost += evidence.mean(np.clip(mass[:, depth] - logged, 0.0, 1.0))
+            lost += np.clip(mass[:, depth] - logged, 0.0, 1.0)
         else:
             share, words = _never_shown(
                 evidence, bound, bound_to(evidence.given, evidence.logging, pairs), mass[:, depth]
             )
             lost, said = lost + share, said or words
-    return PrefixChances(target=target, logging=logging, unsupported=lost / max(evidence.positions, 1), said=said)
+    return PrefixChances(target=target, logging=logging, unseen=lost, said=said)
 
 
 def _never_shown(
     evidence: Evidence, target: BoundPolicy, logging: BoundPolicy, mass: Vector
-) -> tuple[float, list[str]]:
-    """The target's mass on prefixes of one depth that a known logging policy never shows; `mass` is all, (Q,)."""
+) -> tuple[Vector, list[str]]:
+    """(Q,) the target's mass on prefixes of one depth that a known logging policy never shows; `mass` is all, (Q,)."""
     size = len(mass)
     for one, other, of_target in ((target, logging, True), (logging, target, False)):
         listed = one.support()
@@ -66,8 +66,8 @@ def _never_shown(
         queries, rankings, chance = queries[whole], rankings[whole], chance[whole]
         met = other.probability(queries, rankings)
         if of_target:
-            return evidence.mean(sum_by(queries, np.where(met > 0, 0.0, chance), size)), []
-        return evidence.mean(np.clip(mass - sum_by(queries, np.where(chance > 0, met, 0.0), size), 0.0, 1.0)), []
+            return sum_by(queries, np.where(met > 0, 0.0, chance), size), []
+        return np.clip(mass - sum_by(queries, np.where(chance > 0, met, 0.0), size), 0.0, 1.0), []
     cut = replace(evidence.counts, pairs=target.pairs)
     alone = replace(evidence, counts=cut, target=target, logging=logging, estimated=False, by_propensity=False)
     return unsupported_rankings(alone, np.zeros(size))

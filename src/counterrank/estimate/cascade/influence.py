@@ -65,3 +65,15 @@ class PatternInfluence:
             left=self.left - other.left,
             alone=self.alone - other.alone,
         )
+
+    def scaled(self, factor: Vector, before: float, value: float) -> PatternInfluence:
+        """With the terms of each query times its factor; `before` and `value` are the estimate without and with it."""
+        by = factor[self.found.patterns.queries]
+        return PatternInfluence(
+            found=self.found,
+            influence=(self.influence + before) * by - value,
+            term=self.term * by,
+            weight=self.weight * by,
+            left=self.left * by[:, None],
+            alone=self.alone * factor[self.found.query],
+        )

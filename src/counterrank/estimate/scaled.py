@@ -1,0 +1,81 @@
+"""An estimate whose weights are multiplied by one number a query: what the log does not show is taken to be alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from counterrank.estimate.base import Estimate, LinearEstimate, Thin, Vector
+from counterrank.estimate.influence import Influence, Moved
+from counterrank.setting.evidence import Evidence
+from counterrank.statistics.pairs import Table
+from counterrank.statistics.rankings import Rankings
+
+Kind = Estimate | LinearEstimate
+
+
+def scaled(estimate: Kind, factor: Vector, evidence: Evidence) -> Kind:
+    """Each impression's term times the factor of its query, (Q,), for estimates that are means of one term each."""
+    if estimate.value is None or np.all(factor == 1):
+        return estimate
+    per_query = estimate.per_query * factor
+    value = evidence.mean(per_query)
+    if isinstance(estimate, LinearEstimate):
+        return _linear(estimate, factor, evidence, per_query, value)
+    changed = replace(estimate, value=value, per_query=per_query, reach=_reach(estimate.reach, factor))
+    if estimate.by_pattern is not None:
+        moved = estimate.by_pattern.scaled(factor, estimate.value, value)
+        return replace(
+            changed, by_pattern=moved, second_moment=moved.second_moment(), spreads=moved.spreads,
+            within=moved.within(evidence.counts.impressions.astype(np.float64)),
+        )  # fmt: skip
+    if estimate.influence is None:
+        return changed
+    return replace(changed, influence=_influence(estimate.influence, factor, estimate.value, value))
+
+
+def _linear(
+    estimate: LinearEstimate, factor: Vector, evidence: Evidence, per_query: Vector, value: float
+) -> LinearEstimate:
+    by = factor[evidence.counts.pairs.queries][:, None]
+    thin = None
+    if estimate.thin is not None:
+        tables = estimate.thin.tables
+
+        def larger() -> tuple[Table, Table]:
+            weight, variance = tables()
+            return weight * by, variance
+
+        thin = Thin.of(larger)
+    return replace(
+        estimate,
+        value=value,
+        per_query=per_query,
+        weight=estimate.weight * by,
+        offset=estimate.offset * by,
+        constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
+        thin=thin,
+    )
+
+
+def _influence(influence: Influence, factor: Vector, before: float, value: float) -> Influence:
+    def moved(chunk: Rankings) -> Moved:
+        found, by = influence(chunk), factor[chunk.queries]
+        return Moved(
+            found.slope * by,
+            (found.level + before) * by - value,
+            found.free * by,
+            found.weight * by,
+            found.wanted,
+            found.term * by,
+        )
+
+    return moved
+
+
+def _reach(reach: tuple[float, float] | None, factor: Vector) -> tuple[float, float] | None:
+    if reach is None:
+        return None
+    ends = [end * by for end in reach for by in (float(factor.min()), float(factor.max()))]
+    return min(ends), max(ends)
