@@ -20,7 +20,7 @@ from counterrank.estimate.difference import difference
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
 from counterrank.judging.clip import ClipChoice, clipped, grid_below, key, picked, warning
 from counterrank.judging.distance import add_distance
-from counterrank.judging.evaluate import finished, row_of
+from counterrank.judging.evaluate import OPEN, filled, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
 from counterrank.result.row import Row
@@ -77,6 +77,7 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
     value, stderr = _difference(gap, list(rows.values()), counts.total)
     kind, lower, upper, why = _interval(gap, value, stderr, rows, counts.total, how)
     verdict = _verdict(lower, upper)
+    lower, upper = (None if end is None or math.isinf(end) else end for end in (lower, upper))
     alone = replace(rows["target"], value=value, stderr=stderr, lower=lower, upper=upper, unsupported=gap.unsupported)
     table, by_query = per_query(counts, gap, [done[side] for side in SIDES], confidence)
     said = [f"{side}: {text}" for side, row in rows.items() for text in row.warnings]
@@ -168,24 +169,13 @@ def _interval(
         return kind, None, None, []
     if kind == "theorem3":
         return kind, None, None, ["no theorem3 interval: it is for the value of one policy, not for a difference"]
-    influence = gap.spreads().influence if kind == "bootstrap" and gap.spreads is not None else None
     width = gap.width if gap.width is not None and math.isfinite(gap.width) else None
     try:
-        ends = INTERVALS[kind](
-            Spread(
-                value=value,
-                stderr=stderr,
-                impressions=n,
-                effective=size,
-                width=width,
-                deviation=None,
-                influence=influence,
-            ),
-            how.confidence,
-        )
+        spread = Spread(value=value, stderr=stderr, impressions=n, effective=size, width=width)
+        ends = INTERVALS[kind](filled(spread, kind, gap), how.confidence)
     except NoInterval as reason:
         return kind, None, None, [f"no {kind} interval: {reason}"]
-    return kind, *ends, []
+    return kind, *ends, [OPEN] if math.inf in (-ends[0], ends[1]) else []
 
 
 def _chosen(choice: ClipChoice, auto: bool) -> list[str]:

@@ -13,6 +13,7 @@ from counterrank.estimate.influence import Influence
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.terms import Terms, Units
 
 Vector = NDArray[np.float64]
 
@@ -61,6 +62,9 @@ class Estimate:
     within: Vector | None = None  # (Q,) Σψ² of each query's own value
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log cannot tell; None: none of it
     by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
+    limits: tuple[float, float] | None = None  # between what numbers its weights can lie, whatever the log shows
+    terms: Callable[[], Terms] | None = None  # what the value is the mean of, where a term can only reach so far
+    no_terms: str = "the value is no mean of one bounded term per impression, which it needs"
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,12 @@ class LinearEstimate:
         second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
         second += self.thin.total() if self.thin is not None else 0.0
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
+        least, most = self._reach(counts)
+
+        def terms() -> Terms:
+            units = Units.of(spreads.term)
+            return Terms(units, units, float(least.min()), float(most.max()))
+
         return Estimate(
             value=self.value,
             per_query=self.per_query,
@@ -132,10 +142,11 @@ class LinearEstimate:
             mean_weight=float(w.sum() / impressions.sum()),
             expected_weight=self.expected_weight,
             spreads=lambda: spreads,
-            width=self._width(counts) if self.bounded else None,
+            width=float(most.max() - least.min()) if self.bounded else None,
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
             within=self._within(r, r2, counts) if self.bounded else None,
             unseen=self.unseen,
+            terms=terms if self.bounded else None,
         )
 
     def less(self, other: LinearEstimate) -> LinearEstimate:
@@ -155,12 +166,13 @@ class LinearEstimate:
             bounded=self.bounded and other.bounded,
         )
 
-    def _width(self, counts: Counts) -> float:
-        """All terms lie between the sums of the least and of the largest weighted click of each position."""
-        least, most = np.zeros((2, len(counts.impressions), self.weight.shape[1]))
-        np.minimum.at(least, counts.pairs.queries, self.weight * self.scale)
-        np.maximum.at(most, counts.pairs.queries, self.weight * self.scale)
-        return float(most.sum(axis=1).max() - least.sum(axis=1).min())
+    def _reach(self, counts: Counts) -> tuple[Vector, Vector]:
+        """(Q,) the least and the largest term of each query's impressions, whatever they show and whatever is clicked.
+
+        An impression shows one item at a position, and not all are clicked: the sums over positions of the least and of
+        the largest weighted click, or of 0.
+        """
+        return reach_of(self.weight * self.scale, counts)
 
     def _within(self, r: Vector, r2: Vector, counts: Counts) -> Vector:
         """Σψ² of each query's own value."""
@@ -169,3 +181,10 @@ class LinearEstimate:
         if self.thin is not None:
             thin = sum_by(counts.pairs.queries, self.thin.per_pair, len(n))
         return np.maximum(r2 - r**2 / n, 0.0) + thin
+
+
+def reach_of(table: Table, counts: Counts) -> tuple[Vector, Vector]:
+    """(Q,) between what numbers the sum of a (P, K) table over the places of a page lies, places left out or not."""
+    starts = counts.pairs.starts[:-1]
+    least, most = np.minimum.reduceat(table, starts, axis=0), np.maximum.reduceat(table, starts, axis=0)
+    return np.minimum(least, 0.0).sum(axis=1), np.maximum(most, 0.0).sum(axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from counterrank.estimate.base import Estimate, LinearEstimate
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.estimate.group_terms import group_terms
 from counterrank.estimate.groups import moments, paged, ranked, spreads
 from counterrank.estimate.influence import of_difference
 from counterrank.estimate.list_sums import known_rankings
@@ -69,6 +70,9 @@ def difference(
             own = moments(left[0], chunks, of_difference(one.own, other.own))
         m = counts.impressions.astype(np.float64)
         within = own.within(m) + thin + m * (m - 1) * drawn
+    limits = None
+    if one.limits is not None and other.limits is not None:
+        limits = one.limits[0] - other.limits[1], one.limits[1] - other.limits[0]
     return Estimate(
         value=one.value - other.value,
         per_query=per_query,
@@ -79,6 +83,8 @@ def difference(
         spreads=lambda: spreads(sides[0], chunks, influence),
         width=_width(one, other, sides[0]),
         within=within,
+        terms=None if limits is None else group_terms(sides[0], chunks, influence, limits),
+        no_terms=one.no_terms,
     )
 
 
@@ -98,6 +104,8 @@ def _by_pattern(side: Evidence, one: Estimate, other: Estimate, moved: PatternIn
         width=width,
         within=moved.within(n),
         by_pattern=moved,
+        terms=moved.terms(),
+        no_terms=one.no_terms,
     )
 
 

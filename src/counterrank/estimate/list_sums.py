@@ -40,6 +40,7 @@ class ListSums:
     unseen: Vector | None = None  # (Q,) the same of each query; None: nothing, or nobody can tell
     warnings: list[str] = field(default_factory=list)
     largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
+    limit: float = 1.0  # the same, infinite where nobody can tell
 
     @classmethod
     def of_known(cls, held: Vector) -> ListSums:
@@ -78,6 +79,10 @@ class ListSums:
     def reach(self, evidence: Evidence) -> tuple[float, float]:
         """Between what numbers a weight can lie."""
         return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.largest)
+
+    def limits(self, evidence: Evidence) -> tuple[float, float]:
+        """Between what numbers a weight can lie, whatever the log shows."""
+        return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.limit)
 
     def effective_sizes(self) -> Vector:
         """Of each query; 0 where no impression has weight."""
@@ -142,7 +147,7 @@ def weigh(evidence: Evidence) -> ListSums:
             f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
             "they count as 0"
         )
-    largest = max(largest, largest_possible(evidence))
+    largest, limit = largest_possible(evidence, largest)
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
     thin = total[11] + singles * variance
     return ListSums(
@@ -159,6 +164,7 @@ def weigh(evidence: Evidence) -> ListSums:
         warnings=warnings,
         thin=thin,
         largest=largest,
+        limit=limit,
     )
 
 

@@ -23,12 +23,15 @@ def scaled(estimate: Kind, factor: Vector, evidence: Evidence) -> Kind:
     value = evidence.mean(per_query)
     if isinstance(estimate, LinearEstimate):
         return _linear(estimate, factor, evidence, per_query, value)
-    changed = replace(estimate, value=value, per_query=per_query, reach=_reach(estimate.reach, factor))
+    changed = replace(
+        estimate, value=value, per_query=per_query, reach=_reach(estimate.reach, factor),
+        limits=_reach(estimate.limits, factor), terms=None,
+    )  # fmt: skip
     if estimate.by_pattern is not None:
         moved = estimate.by_pattern.scaled(factor, estimate.value, value)
         return replace(
             changed, by_pattern=moved, second_moment=moved.second_moment(), spreads=moved.spreads,
-            within=moved.within(evidence.counts.impressions.astype(np.float64)),
+            terms=moved.terms(), within=moved.within(evidence.counts.impressions.astype(np.float64)),
         )  # fmt: skip
     if estimate.influence is None:
         return changed

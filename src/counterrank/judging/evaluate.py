@@ -38,6 +38,8 @@ from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.counts import Counts
 
+OPEN = "one end of the interval is open: nobody can tell how large a weight can be; a `clip` would say"
+
 
 def evaluate(
     log: Any,
@@ -211,12 +213,12 @@ def row_of(
     chosen = kind if kind is not None else usual(size)
     spread, lower, upper = spread_of(estimate, n, distance.deviation if distance is not None else None), None, None
     if spread is not None:
-        if chosen == "bootstrap" and estimate.spreads is not None:
-            spread = replace(spread, influence=estimate.spreads().influence)
         try:
-            lower, upper = INTERVALS[chosen](spread, confidence)
+            lower, upper = INTERVALS[chosen](filled(spread, chosen, estimate), confidence)
         except NoInterval as reason:
             said = [*said, f"no {chosen} interval: {reason}"]
+        if (lower, upper) != (_finite(lower), _finite(upper)):
+            said, lower, upper = [*said, OPEN], _finite(lower), _finite(upper)
     return Row(
         estimator=name,
         value=value,
@@ -247,6 +249,16 @@ def spread_of(estimate: Estimate, impressions: int, deviation: float | None) -> 
         width=_finite(estimate.width),
         deviation=deviation,
     )
+
+
+def filled(spread: Spread, kind: str, estimate: Estimate) -> Spread:
+    """With what this kind of interval asks for beside the standard error."""
+    if kind == "bootstrap" and estimate.spreads is not None:
+        return replace(spread, influence=estimate.spreads().influence)
+    if kind == "betting":
+        terms = estimate.terms() if estimate.terms is not None else None
+        return replace(spread, terms=terms, no_terms=estimate.no_terms)
+    return spread
 
 
 def _finite(number: float | None) -> float | None:

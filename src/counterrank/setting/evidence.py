@@ -93,7 +93,7 @@ class Evidence(LogEvidence):
     def ratio(self, target: Vector, logging: Vector, shown: NDArray[np.bool_]) -> tuple[Vector, NDArray[np.bool_]]:
         """Importance weights clipped, and which of them were."""
         if self.same:
-            raw = shown.astype(np.float64)
+            raw = (shown | (logging > 0)).astype(np.float64)
         else:
             shape = np.broadcast_shapes(target.shape, logging.shape)
             raw = np.divide(target, logging, out=np.zeros(shape), where=logging > 0)

@@ -69,6 +69,7 @@ class ByPrefixes(Estimator):
             term=term,
             weight=_mean_weights(found, weight),
             left=np.where(found.there, found.of(free) * (gain - found.of(centre)), 0.0),
+            limits=self.limits(evidence),
             alone=free * _spread(found, gain),
         )
         return Estimate(
@@ -87,7 +88,13 @@ class ByPrefixes(Estimator):
             sizes=moved.sizes(len(counts.impressions)),
             within=moved.within(counts.impressions.astype(np.float64)),
             by_pattern=moved,
+            terms=moved.terms(),
+            no_terms="nobody can tell how far the model's word may be off for one impression",
         )
+
+    def limits(self, evidence: Evidence) -> tuple[float, float] | None:
+        """Between what numbers a term can lie, whatever is shown and clicked; infinite where nobody can tell."""
+        return None
 
     def _width(self, evidence: Evidence, found: Prefixes, weight: Vector, guess: Guess) -> float | None:
         """How far apart two impressions' terms can lie: all positions clicked, or none."""

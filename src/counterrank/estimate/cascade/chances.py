@@ -95,3 +95,20 @@ def bound_to(policy: Policy | None, whole: BoundPolicy, pairs: Pairs) -> BoundPo
     if pairs.positions == whole.pairs.positions or policy is None:
         return whole
     return policy.bind(pairs)
+
+
+def largest_sum(evidence: Evidence, theta: Vector) -> float:
+    """The largest Σ θ·w along a ranking of the target, where the logging policy is known; ∞ where they are too many."""
+    listed = evidence.target.support()
+    if listed is None:
+        return np.inf
+    queries, rankings, _ = listed
+    total = np.zeros(len(queries))
+    for depth in range(rankings.shape[1]):
+        there = np.flatnonzero(rankings[:, depth] >= 0)
+        pairs, rows = cut_pairs(evidence.counts.pairs, depth + 1), rankings[there, : depth + 1]
+        h = bound_to(evidence.policy, evidence.target, pairs).probability(queries[there], rows)
+        pi = bound_to(evidence.given, evidence.logging, pairs).probability(queries[there], rows)
+        weight = np.divide(h, pi, out=np.zeros(len(there)), where=pi > 0)
+        total[there] += theta[depth] * np.minimum(weight, evidence.clip)
+    return float(total.max(initial=0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.estimate.cascade.prefixes import Prefixes
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import sum_by
+from counterrank.statistics.terms import Terms, Units
 
 Vector = NDArray[np.float64]
 
@@ -23,6 +25,9 @@ class PatternInfluence:
     term: Vector  # (G,) what an impression brings to the value
     weight: Vector  # (G,) its mean weight
     left: Vector  # (G, K) what a click brings less the mean of its prefix, where the weight moves with shares
+    limits: (
+        tuple[float, float] | None
+    )  # between what numbers a term can lie, whatever is clicked; None: nobody can tell
     alone: Vector  # (V,) how much such a click may vary, for prefixes that were met once
 
     def thin(self) -> Vector:
@@ -55,6 +60,18 @@ class PatternInfluence:
             *(Histogram.of(each, self.found.impressions) for each in (self.influence, self.term, self.weight))
         )
 
+    def terms(self) -> Callable[[], Terms] | None:
+        """What the value is the mean of, where somebody can tell how far a term reaches."""
+        if self.limits is None:
+            return None
+        least, most = self.limits
+
+        def made() -> Terms:
+            units = Units.of(Histogram.of(self.term, self.found.impressions))
+            return Terms(units, units, least, most)
+
+        return made
+
     def less(self, other: PatternInfluence) -> PatternInfluence:
         """On the difference of two values from the same patterns."""
         return PatternInfluence(
@@ -63,6 +80,7 @@ class PatternInfluence:
             term=self.term - other.term,
             weight=self.weight - other.weight,
             left=self.left - other.left,
+            limits=_apart(self.limits, other.limits),
             alone=self.alone - other.alone,
         )
 
@@ -75,5 +93,18 @@ class PatternInfluence:
             term=self.term * by,
             weight=self.weight * by,
             left=self.left * by[:, None],
+            limits=_widened(self.limits, float(factor.max())),
             alone=self.alone * factor[self.found.query],
         )
+
+
+Limits = tuple[float, float] | None
+
+
+def _apart(one: Limits, other: Limits) -> Limits:
+    return None if one is None or other is None else (one[0] - other[1], one[1] - other[0])
+
+
+def _widened(limits: Limits, by: float) -> Limits:
+    """Times a factor of 1 or more."""
+    return None if limits is None else (min(limits[0] * by, limits[0]), max(limits[1] * by, limits[1]))

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from counterrank.errors import InputError
-from counterrank.estimate.base import Distance, Vector
+from counterrank.estimate.base import Distance, Vector, reach_of
 from counterrank.estimate.groups import FEW, overall_variance
 from counterrank.estimate.influence import Influence, Moved, alike
 from counterrank.estimate.list_sums import ListSums, weigh_alike
@@ -36,6 +36,8 @@ class PageSums:
     phi: Table | None = (
         None  # Γ̂†θ̂, whose sum over a ranking is its expected reward, where shares tell of the logging policy
     )
+
+    limits: tuple[float, float] | None = None  # between what numbers a weight can lie, where that is not its reach
 
     def influence(self, evidence: Evidence, shift: float, value: Vector | float, gain: float = 1.0) -> Influence:
         """`gain` times w·(reward − shift), less value, which may be one per query."""
@@ -140,7 +142,10 @@ def _from_policy(evidence: Evidence) -> PageSums:
         )
     sums.unsupported, sums.warnings = unsupported, said
     largest = np.where(np.isnan(known.largest), logged, known.largest)
-    return PageSums(sums, _distance(evidence, known.sigma2, largest, known.kappa), drawn, known.u)
+    least, most = reach_of(known.u, counts)
+    limit = np.where(np.isnan(known.largest), np.inf, known.largest)
+    limits = float(np.maximum(least, -limit).min()), float(np.minimum(most, limit).max())
+    return PageSums(sums, _distance(evidence, known.sigma2, largest, known.kappa), drawn, known.u, limits=limits)
 
 
 def _held(evidence: Evidence, u: Table) -> tuple[ListSums, Vector, float]:
