@@ -8,6 +8,7 @@ from counterrank.findings.click_model import click_model
 from counterrank.findings.diagnosis import Finding
 from counterrank.findings.disagreement import disagreement
 from counterrank.findings.drift import day_table, drift
+from counterrank.findings.moving import moving
 from counterrank.findings.neighbours import neighbours, stopping
 from counterrank.findings.overlap import balance, clipped, overlap
 from counterrank.findings.queries import queries
@@ -29,10 +30,11 @@ FINDINGS = {
     "click-model": click_model,
     "neighbours": neighbours,
     "stopping": stopping,
+    "moving": moving,
     "drift": drift,
     "queries": queries,
 }
-OF_USERS = (neighbours, stopping)  # how clicks come about
+OF_USERS = (neighbours, stopping, moving)  # how clicks come about
 OF_ESTIMATORS = (overlap, clipped, balance, rarity, size, tails, ten, skew)  # each estimator on its own
 
 

@@ -19,6 +19,7 @@ from counterrank.statistics.chi_square import upper_tail
 from counterrank.statistics.sample import Sample
 
 Matrix = NDArray[np.float64]
+ROUNDING = 1e-9  # of the largest number of a direction
 _RANK = 1e-9  # relative: a smaller eigenvalue is 0 but for rounding
 
 
@@ -31,6 +32,7 @@ class Scores:
     information: Matrix  # (D, D)
     means: Matrix  # (D, strata)
     clicks: float  # in strata with two impressions or more
+    pages: Matrix  # (D,) how many pages carry the total, as if all had the same part of its variance
 
     def __add__(self, other: Scores) -> Scores:
         return replace(
@@ -39,6 +41,7 @@ class Scores:
             variance=self.variance + other.variance,
             information=self.information + other.information,
             clicks=self.clicks + other.clicks,
+            pages=self.pages + other.pages,
         )
 
     @cached_property
@@ -126,6 +129,15 @@ class Strata:
 
     def rates(self, number: Matrix | None = None) -> tuple[Matrix, Matrix]:
         """(strata,) impressions and clicks."""
+        if number is None:
+            return self._rates
+        return self._counted(number)
+
+    @cached_property
+    def _rates(self) -> tuple[Matrix, Matrix]:
+        return self._counted(self.number)
+
+    def _counted(self, number: Matrix) -> tuple[Matrix, Matrix]:
         return self.summed(np.ones(self.rows.shape), number), self.summed(self.clicks, number)
 
     def at(self, table: Matrix) -> Matrix:
@@ -146,7 +158,7 @@ class Strata:
     def score(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Scores:
         """Directions are (G, K). Residuals are made longer by √(n/(n − 1)): a stratum's rate is its own mean."""
         n = self.number if number is None else number
-        shown, clicked = self.rates(n)
+        shown, clicked = self.rates(number)
         rate = np.divide(clicked, shown, out=np.zeros_like(shown), where=shown > 0)
         longer = np.sqrt(np.divide(shown, shown - 1, out=np.zeros_like(shown), where=shown > 1))
         expected = self.at(rate)
@@ -156,7 +168,9 @@ class Strata:
         for f in directions:
             mean = np.divide(self.summed(f * self.inside, n), shown, out=np.zeros_like(shown), where=shown > 0)
             means.append(mean)
-            centred.append((f - self.at(mean)) * weight)  # times the impressions
+            gap = f - self.at(mean)
+            gap[np.abs(gap) <= ROUNDING * np.abs(f).max(initial=0.0)] = 0.0
+            centred.append(gap * weight)  # times the impressions
         flat = np.stack([z.ravel() for z in centred])
         page = np.stack([(z * residual).sum(axis=1) for z in centred])
         once = np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
@@ -167,4 +181,13 @@ class Strata:
             information=(flat * each) @ flat.T,
             means=np.stack(means),
             clicks=float(clicked[shown > 1].sum()),
+            pages=_effective(page * once, n),
         )
+
+
+def _effective(parts: Matrix, number: Matrix) -> Matrix:
+    """(Σu²)²/Σu⁴ of each direction."""
+    scale = np.abs(parts).max(axis=1, initial=0.0)[:, None]
+    squares = np.divide(parts, scale, out=np.zeros_like(parts), where=scale > 0) ** 2
+    second, fourth = squares @ number, squares**2 @ number
+    return np.divide(second**2, fourth, out=np.zeros_like(second), where=fourth > 0)

@@ -18,7 +18,8 @@ def diagnose(case: Case) -> Diagnosis:
     tested = Tested.of(case.sample, [(1, evidence)])
     if tested is not None:
         findings += assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
-    findings += disagreement(case) + click_model(evidence, map(case.estimator, case.rows)) + drift(evidence.counts)
+    findings += disagreement(case, tested) + click_model(evidence, map(case.estimator, case.rows))
+    findings += drift(evidence.counts)
     name = headline(case, findings)
     if name is None:
         return Diagnosis("do not trust", "no estimator has both a value and an interval", worst_first(findings))
