@@ -30,10 +30,11 @@ class CodedRows:
     impressions: NDArray[np.int64] | None  # None: one each
     starts: Codes  # where the rows of each query begin; empty where they are not in order
     reward: NDArray[np.float64] | None = None  # from the rewards' origin; None: clicks are counted
+    day: NDArray[np.int32] | None = None  # codes of days, -1 for none; None: they are not counted
 
     @property
     def nbytes(self) -> int:
-        columns = (self.coded, self.impressions, self.starts, self.reward)
+        columns = (self.coded, self.impressions, self.starts, self.reward, self.day)
         return sum(column.nbytes for column in columns if column is not None)
 
 
@@ -107,12 +108,12 @@ class Coder:
             self._rooms[0] = np.empty(rows * positions, dtype=np.int32)
         return self._rooms[0][: rows * positions].reshape(rows, positions)
 
-    def code_again(self, rows: Rows) -> CodedRows:
+    def code_again(self, rows: Rows, days: Codes | None = None) -> CodedRows:
         """The second reading: every query, item and pair is known."""
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
-        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions, None)
+        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions, None, days)
 
     def by_query(
         self,
@@ -120,6 +121,7 @@ class Coder:
         coded: NDArray[np.int32],
         impressions: NDArray[np.int64] | None,
         reward: NDArray[np.float64] | None,
+        days: Codes | None = None,
     ) -> CodedRows:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
@@ -128,6 +130,7 @@ class Coder:
             None if impressions is None else impressions[order],
             starts,
             None if reward is None else reward[order],
+            days[order].astype(np.int32) if days is not None and len(days) else None,
         )
 
     def _make_room(self, longest: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +29,7 @@ from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.sample import Sample, first_pairs
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
@@ -68,6 +71,7 @@ class EmbeddedPass:
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
+        self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         with ThreadPoolExecutor(1) as pool:
             reader = log.rows([*self._columns(), *(["day"] if plan.days else [])], plan.overview)
             for rows in reader:
@@ -168,6 +172,46 @@ class EmbeddedPass:
         """The final code of the query of each pair of the coder."""
         return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
+    def sample(self, pairs: Pairs) -> Sample:
+        if self.kept.complete:
+            parts = [self._picked(part) for part in (*self.kept.in_memory, *self.kept.on_disk())]
+        else:
+            parts = self._sampled if self._sampled is not None else [self._picked(part) for part in self._again()]
+        rows, query = self._rows_of(pairs), self._query_of(self.coder.used)
+        positions, found = pairs.positions, []
+        for part in parts:
+            coded = np.full((len(part.coded), positions), -1, dtype=np.int32)
+            queries = np.empty(len(part.coded), dtype=np.int64)
+            kernels.decode_rows(part.coded, rows, query, coded, queries)
+            n = part.impressions if part.impressions is not None else np.ones(len(coded), dtype=np.int64)
+            found.append((queries, coded, n, self.tallier.days_of(part.day, len(coded))))
+        return Sample.gathered(found, positions, self.counts.total)
+
+    @cached_property
+    def _first(self) -> NDArray[np.bool_]:
+        """Which pairs of the coder may stand first in an impression of the sample."""
+        counts = self.counts
+        chosen = first_pairs(counts.pairs, counts.shown[:, 0], self.log_impressions / max(self.reading.rows, 1))
+        rows = self._rows_of(counts.pairs)
+        return np.asarray((rows >= 0) & chosen[rows])
+
+    def _picked(self, part: CodedRows) -> CodedRows:
+        """The rows that are in the sample."""
+        first = part.coded[:, 0]
+        some = np.flatnonzero((first >= 0) & self._first[first >> 1])
+        n, day = (None if column is None else column[some] for column in (part.impressions, part.day))
+        return CodedRows(part.coded[some], n, np.zeros(0, dtype=np.int64), None, day)
+
+    def _again(self) -> Iterator[CodedRows]:
+        """The log read once more."""
+        total = 0
+        for again in self.log.again(self.reading).rows([*self._columns(), *(["day"] if self.plan.days else [])]):
+            total += int(again.impressions.sum())
+            yield self.coder.code_again(again, self.tallier.day_codes(again))
+            self.engine.progress(len(again))
+        if total != self.log_impressions:
+            raise InputError(f"{self.log.name}: the log changed while it was read: try again")
+
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
         used, new_item = self.coder.used, self.new_item
@@ -203,14 +247,10 @@ class EmbeddedPass:
             return Moments(out, half + np.tril(half, -1).T, spreads)
 
         if not self.kept.complete:
-            total = 0
-            for again in self.log.again(self.reading).rows(self._columns()):
-                total += int(again.impressions.sum())
-                part = self.coder.code_again(again)
+            self._sampled = []
+            for part in self._again():
                 add(part, 0, len(part.coded))
-                self.engine.progress(len(again))
-            if total != self.log_impressions:
-                raise InputError(f"{self.log.name}: the log changed while it was read: try again")
+                self._sampled.append(self._picked(part))
             return done()
         in_order = [part for part in kept if len(part.starts)]
         for part in kept:

@@ -299,6 +299,14 @@ def per_pattern(rows: ir.Table) -> ir.Table:
     return rows.group_by(["query", "items", "clicks"]).agg(impressions=rows["n"].sum().cast("int64"))
 
 
+def per_sampled(rows: ir.Table, first: ir.Table) -> ir.Table:
+    """Impressions by (query, cut ranking, clicks, day) of the rows whose (query, first item) is one of `first`."""
+    t: Any = rows.mutate(first=rows["items"][0])
+    t = t.semi_join(first, ["query", "first"])
+    keys = ["query", "items", "clicks", *(["day"] if "day" in rows.columns else [])]
+    return t.group_by(keys).agg(impressions=t.n.sum().cast("int64"))
+
+
 def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int, by_value: bool = False) -> ir.Table:
     """Sums by (query, cut ranking, propensity and value where asked for), and its clicks at `clicks` positions."""
     t: Any = rows

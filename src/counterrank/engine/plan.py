@@ -14,6 +14,7 @@ from counterrank.log import Log, Reading
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.sample import Sample
 
 Metric = Literal["clicks", "reward"]
 
@@ -80,6 +81,9 @@ class Pass(Protocol):
     def reading(self) -> Reading: ...
 
     def moments(self, coefficients: Coefficients) -> Moments: ...
+
+    def sample(self, pairs: Pairs) -> Sample:
+        """Impressions of some queries, chosen by `first_pairs`, as rows of these pairs."""
 
 
 class Engine(Protocol):

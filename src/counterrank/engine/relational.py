@@ -39,6 +39,7 @@ from counterrank.statistics.order import id_order, in_order, row_order
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
+from counterrank.statistics.sample import NO_DAY, Sample, first_pairs
 
 _LISTS = ("items", "clicks")
 FETCHED = 1 << 20  # distinct rows up to which all rankings are fetched where nobody asked for them by name
@@ -260,6 +261,24 @@ class RelationalPass:
         clicks = numbers(found["clicks"].combine_chunks().flatten(), np.int32)
         coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
         return Patterns(queries, coded, numbers(found["impressions"], np.int64)).merged()
+
+    def sample(self, pairs: Pairs) -> Sample:
+        own = self.counts.pairs
+        per_row = self.counts.log_impressions / max(self.reading.rows, 1)
+        chosen = np.flatnonzero(first_pairs(own, self.counts.shown[:, 0], per_row))
+        first = {
+            "query": own.query_ids.texts.take(pa.array(own.queries[chosen])),
+            "first": own.item_ids.texts.take(pa.array(own.items[chosen])),
+        }
+        found = self.engine.fetch(x.per_sampled(self.rows, self.engine.upload(pa.table(first)))).combine_chunks()
+        queries, rows = _ranked(found, pairs)
+        coded = np.full(rows.shape, -1, dtype=np.int32)
+        coded[rows >= 0] = 2 * rows[rows >= 0] + numbers(found["clicks"].combine_chunks().flatten(), np.int32)
+        days = np.full(len(queries), NO_DAY)
+        if "day" in found.column_names and self.counts.days is not None:
+            days = numbers(pc.fill_null(found["day"], NO_DAY), np.int64)
+        part = queries, coded, numbers(found["impressions"], np.int64), days
+        return Sample.gathered([part], pairs.positions, self.counts.total)
 
     def _days(self, valued: ir.Table) -> DaySums | None:
         if not self.plan.days or "day" not in valued.columns:

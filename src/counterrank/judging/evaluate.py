@@ -109,7 +109,8 @@ def evaluate(
     if best:
         said += doubt(estimates[names[0]].clipped)
     rows = [_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
-    case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint)
+    sample = run.sample(counts.pairs) if evidence.of_clicks and not evidence.same else None
+    case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint, sample=sample)
     return Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),

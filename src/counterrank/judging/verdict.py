@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.estimate import ESTIMATORS
-from counterrank.findings import OF_ESTIMATORS, Case, click_model, disagreement, drift, queries
+from counterrank.findings import OF_ESTIMATORS, Case, Tested, assumptions, click_model, disagreement, drift, queries
 from counterrank.findings.diagnosis import LEVELS, Diagnosis, Finding
 from counterrank.words import percent
 
@@ -15,7 +15,11 @@ def diagnose(case: Case) -> Diagnosis:
     """All findings, and the verdict on the estimator that stands best."""
     evidence = case.evidence
     findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
-    findings += disagreement(case) + click_model(evidence, map(case.estimator, case.rows)) + drift(evidence.counts)
+    tested = Tested.of(case.sample, [(1, evidence)])
+    if tested is not None:
+        findings += assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
+    findings += disagreement(case, tested) + click_model(evidence, map(case.estimator, case.rows))
+    findings += drift(evidence.counts)
     name = headline(case, findings)
     if name is None:
         return Diagnosis("do not trust", "no estimator has both a value and an interval", worst_first(findings))
