@@ -105,10 +105,10 @@ def evaluate(
     check_inside(limits, evidence.counts.extremes)
     evidence = replace(evidence, limits=limits)
     counts = evidence.counts
-    estimates, choices, joint = (_auto if clip == AUTO else _estimates)(names, evidence, run)
+    estimates, choices, joint = (_auto if clip == AUTO else estimates_of)(names, evidence, run)
     if best:
         said += doubt(estimates[names[0]].clipped)
-    rows = [_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
+    rows = [judged_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
     sample = run.sample(counts.pairs) if evidence.of_clicks and not evidence.same else None
     case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint, sample=sample)
     return Evaluation(
@@ -142,7 +142,7 @@ def _recommended(question: Question, clip: float | str | None, engine: str | Eng
 Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; clips where the data chose them
 
 
-def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
+def estimates_of(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
     """All estimates; those linear in clicks share one second pass over the rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
         drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
@@ -160,7 +160,7 @@ def _auto(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
     return {name: done[clip_key(name, choice.number)] for name, choice in choices.items()}, choices, Joint({})
 
 
-def _row(
+def judged_row(
     name: str,
     estimate: Estimate,
     evidence: Evidence,

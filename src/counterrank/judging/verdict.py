@@ -13,13 +13,7 @@ from counterrank.words import percent
 
 def diagnose(case: Case) -> Diagnosis:
     """All findings, and the verdict on the estimator that stands best."""
-    evidence = case.evidence
-    findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
-    tested = Tested.of(case.sample, [(1, evidence)])
-    if tested is not None:
-        findings += assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
-    findings += disagreement(case, tested) + click_model(evidence, map(case.estimator, case.rows))
-    findings += drift(evidence.counts)
+    evidence, findings = case.evidence, findings_of(case)
     name = headline(case, findings)
     if name is None:
         return Diagnosis("do not trust", "no estimator has both a value and an interval", worst_first(findings))
@@ -27,6 +21,17 @@ def diagnose(case: Case) -> Diagnosis:
     if why := case.estimator(name).blind:
         findings.append(Finding("assumption", "trust" if evidence.same else "caution", why, [name]))
     return concluded(findings, _good(case, name), name)
+
+
+def findings_of(case: Case) -> list[Finding]:
+    """All that speaks for or against each estimate of a policy."""
+    evidence = case.evidence
+    findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
+    tested = Tested.of(case.sample, [(1, evidence)])
+    if tested is not None:
+        findings += assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
+    findings += disagreement(case, tested) + click_model(evidence, map(case.estimator, case.rows))
+    return findings + drift(evidence.counts)
 
 
 def headline(case: Case, findings: list[Finding]) -> str | None:
