@@ -29,7 +29,7 @@ from counterrank.setting.options import EXAMINATIONS
 
 QUESTION = Told(
     top="Cut the log's lists to their first positions beforehand.",
-    examination=f"For lp-pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,… Default: reciprocal.",
+    examination=f"For lp-pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,… Default: auto.",
     clip="Largest importance weight, for lp-…, ips and ip-ips.",
     logging="The policy behind the log: log (its shares), propensity, uniform, or a file.",
     temperature=f"For --logging FILE with scores: {TEMPERATURE}",

@@ -9,7 +9,9 @@ from counterrank.click.bayesian import DynamicBayesian, fit_bayesian, fit_simpli
 from counterrank.click.cascade import Cascade, fit_cascade
 from counterrank.click.click_chain import ClickChain, fit_click_chain
 from counterrank.click.counts import ClickCounts
+from counterrank.click.curve import Curve, fit_curve
 from counterrank.click.dependent import DependentClick, fit_dependent, fit_dependent_ml
+from counterrank.click.empirical import EmpiricalFit, fit_empirical
 from counterrank.click.examination import ExaminationFit, fit_examination
 from counterrank.click.fit import Fit, Fitter, Looks, Options, Scope
 from counterrank.click.harvest import harvest_examination
@@ -89,8 +91,10 @@ __all__ = [
     "ClickChain",
     "ClickCounts",
     "ClickModel",
+    "Curve",
     "DependentClick",
     "DynamicBayesian",
+    "EmpiricalFit",
     "ExaminationFit",
     "Fit",
     "GlobalRate",
@@ -102,6 +106,8 @@ __all__ = [
     "Scope",
     "UserBrowsing",
     "fit_clicks",
+    "fit_curve",
+    "fit_empirical",
     "fit_examination",
     "harvest_examination",
 ]

@@ -90,6 +90,25 @@ class Thin:
         return Thin.of(tables)
 
 
+@dataclass(frozen=True)
+class CurveError:
+    """What the error of a fitted curve does to a value, by the delta method: slopeᵀ · spread · slope.
+
+    The curve comes from the same clicks as the value; what they share is left out, which was seen to err on the safe
+    side (docs/intervals.md).
+    """
+
+    slope: Vector  # (K,) of the value in the curve
+    spread: Table  # (K, K) the curve's covariance
+
+    def variance(self) -> float:
+        return max(float(self.slope @ self.spread @ self.slope), 0.0)
+
+    def less(self, other: CurveError | None) -> CurveError:
+        """Of the difference of two values by the same curve."""
+        return self if other is None else CurveError(self.slope - other.slope, self.spread)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinearEstimate:
     """An estimate that is linear in an impression's clicks, waiting for the second pass over the rows.
@@ -109,6 +128,7 @@ class LinearEstimate:
     warnings: list[str] = field(default_factory=list)
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
+    curve: CurveError | None = None  # where weights go by a curve that was fitted
 
     def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
@@ -116,6 +136,8 @@ class LinearEstimate:
         impressions = counts.impressions
         second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
         second += self.thin.total() if self.thin is not None else 0.0
+        if self.curve is not None:
+            second += self.curve.variance() * counts.total * (counts.total - 1)
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
         return Estimate(
             value=self.value,
@@ -148,7 +170,13 @@ class LinearEstimate:
             clipped=max(self.clipped, other.clipped),
             unsupported=max(self.unsupported, other.unsupported),
             bounded=self.bounded and other.bounded,
+            curve=self._apart(other),
         )
+
+    def _apart(self, other: LinearEstimate) -> CurveError | None:
+        if self.curve is None:
+            return other.curve
+        return self.curve.less(other.curve)
 
     def _width(self, counts: Counts) -> float:
         """All terms lie between the sums of the least and of the largest weighted click of each position."""
