@@ -15,7 +15,12 @@ from counterrank.click.empirical import EmpiricalFit, fit_empirical
 from counterrank.click.examination import ExaminationFit, fit_examination
 from counterrank.click.fit import Fit, Fitter, Looks, Options, Scope
 from counterrank.click.harvest import harvest_examination
-from counterrank.click.position_based import PositionBased, fit_position_based, fit_position_based_paper
+from counterrank.click.position_based import (
+    PositionBased,
+    fit_position_based,
+    fit_position_based_empirical,
+    fit_position_based_paper,
+)
 from counterrank.click.rates import (
     GlobalRate,
     ItemRate,
@@ -59,6 +64,7 @@ FITS: Registry[Fitter] = Registry("click model", "counterrank.click_models", _ad
     "dbn": fit_bayesian,
     "ccm": fit_click_chain,
 })  # fmt: skip
+EMPIRICAL: dict[str, Fitter] = {"pbm": fit_position_based_empirical}  # with a prior of attractions fitted along
 CLOSED = ("ctr", "rank-ctr", "item-ctr", "cm", "dcm", "pbm-paper", "sdbn")  # no iterations, no patterns
 
 
@@ -86,6 +92,7 @@ def fit_clicks(
 __all__ = [
     "CLICK_MODELS",
     "CLOSED",
+    "EMPIRICAL",
     "FITS",
     "Cascade",
     "ClickChain",

@@ -73,9 +73,7 @@ def fit_curve(kind: str, shown: ArrayLike, clicked: ArrayLike) -> Curve:
         harvested = harvest_examination(np.asarray(shown)[:, :CHECKED], np.asarray(clicked)[:, :CHECKED])
     except Unanswerable as reason:
         short = str(reason).split(": give")[0]
-        return Curve(
-            kind="reciprocal", examination=reciprocal(positions), told=f"1/k, as the log cannot tell: {short}"
-        )
+        return Curve(kind="reciprocal", examination=reciprocal(positions), told=f"1/k, as the log cannot tell: {short}")
     return _agreed(fitted, harvested, np.asarray(clicked).sum(axis=0))
 
 
@@ -93,7 +91,8 @@ def _agreed(fitted: EmpiricalFit, harvested: ExaminationFit, clicks_at: Floats) 
         return replace(_empirical(fitted), told="by empirical Bayes: next to all clicks are at position 1")
     far = int(np.argmax(np.where(looked, np.abs(apart), -1.0)))
     least = int(np.argmax(np.where(looked, np.nan_to_num(error, nan=np.inf), -1.0)))
-    if not (harvested.linked[looked].all() and error[looked].max() <= AGREES):
+    differ = abs(apart[far]) > max(AGREES, 2 * error[far])
+    if not (differ or (harvested.linked[looked].all() and error[looked].max() <= AGREES)):
         where = f"the experiments in the log leave position {least + 1} unsure"
         known = f" (± {error[least]:.2f})" if np.isfinite(error[least]) else ""
         told = f"1/k, as the log cannot tell: {where}{known}"

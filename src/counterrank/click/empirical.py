@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterrank.click.ascent import ascend
 from counterrank.click.base import Floats
-from counterrank.click.examination import checked_counts, never_clicked, no_scale
+from counterrank.click.examination import check_counts, never_clicked, no_scale
 from counterrank.click.marginal import FINE, attractions, lattice, likelihood, steps_of
 from counterrank.click.tally import Tally
 from counterrank.posterior.priors import HIGH, LOW
@@ -62,8 +62,9 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
     Reference: the marginal likelihood of Robbins' empirical Bayes; for curves of positions, issue and docs of
     `--examination eb`.
     """
-    n, c = checked_counts(shown, clicked)
-    at_position, clicks_at = n.sum(axis=0), c.sum(axis=0)
+    n, c = np.asarray(shown), np.asarray(clicked)
+    at_position, clicks_at = n.sum(axis=0).astype(np.float64), c.sum(axis=0).astype(np.float64)
+    check_counts(n, c)
     no_scale(at_position, clicks_at)
     columns = np.flatnonzero(clicks_at[:FITTED] > 0)
     tally = Tally.of_counts(n[:, columns].astype(np.int64), c[:, columns].astype(np.int64))

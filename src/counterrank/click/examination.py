@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,20 +165,23 @@ def no_scale(at_position: Floats, clicks_at: Floats) -> None:
     """Refuse counts whose first position says nothing: a curve is relative to it."""
     for counts, lacks in ((at_position, "was never shown"), (clicks_at, "has no clicks")):
         if len(counts) == 0 or counts[0] == 0:
-            raise Unanswerable(
-                f"position 1 {lacks}, so the examination curve has no scale: give `examination` numbers"
-            )
+            raise Unanswerable(f"position 1 {lacks}, so the examination curve has no scale: give `examination` numbers")
 
 
 def checked_counts(shown: ArrayLike, clicked: ArrayLike) -> tuple[Floats, Floats]:
     n, c = np.asarray(shown, dtype=np.float64), np.asarray(clicked, dtype=np.float64)
+    check_counts(n, c)
+    return n, c
+
+
+def check_counts(n: NDArray[Any], c: NDArray[Any]) -> None:
+    """Refuse what cannot be counts of impressions and clicks."""
     if n.ndim != 2 or n.shape != c.shape:
         raise InputError(
             f"shown has shape {n.shape} and clicked {c.shape}: give two (pairs, positions) arrays of counts"
         )
     if not (np.isfinite(n).all() and (c >= 0).all() and (c <= n).all()):
         raise InputError("counts must be finite with 0 ≤ clicked ≤ shown everywhere: check how they were added up")
-    return n, c
 
 
 def _linked(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:

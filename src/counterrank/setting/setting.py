@@ -167,8 +167,8 @@ class Setting:
             return Curve(kind=kind, examination=examination_curve(self.examination, positions))
         if Need.EXAMINATION not in needs:
             return Curve(kind="reciprocal", examination=reciprocal(positions))
-        assert counts.whole is not None  # noqa: S101 - the plan asked for it
-        found = fit_curve(str(self.examination), *counts.whole)
+        whole = counts.whole if counts.whole is not None else (counts.shown, counts.clicked)
+        found = fit_curve(str(self.examination), *whole)
         if found.kind == "reciprocal":
             return replace(found, examination=reciprocal(positions))
         return found.over(positions)

@@ -14,9 +14,9 @@ from counterrank.ids import Codes
 from counterrank.log import Log
 from counterrank.optimizing.pessimistic.auto_delta import DeltaCurve, choose_delta, split_log
 from counterrank.optimizing.pessimistic.lower import GUARANTEES, Pessimism, error_bound
-from counterrank.optimizing.pessimistic.remarks import CHOSEN, reasons_of, remarks
+from counterrank.optimizing.pessimistic.remarks import CHOSEN, clicks_lost, reasons_of, remarks
 from counterrank.optimizing.pessimistic.result import Pessimistic
-from counterrank.optimizing.pessimistic.stock import Stock, most_logged
+from counterrank.optimizing.pessimistic.stock import Stock, logged_places, most_logged
 from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, best_lists, value_of
 from counterrank.optimizing.result import flat
 from counterrank.posterior import BOUNDS, SCOPES, read_prior
@@ -34,7 +34,7 @@ def pessimistic_from_log(
     bound: str = "empirical-bayes",
     delta: float | str = 0.2,
     prior: str | tuple[float, float] | None = None,
-    prior_scope: str = "query",
+    prior_scope: str = "global",
     position_scope: Scope | None = None,
     guarantee: str = "item",
     k: int | None = None,
@@ -63,8 +63,10 @@ def pessimistic_from_log(
     lengths = counts.pairs.lengths if k is None else np.full(size, k, dtype=np.int64)
     reasons = reasons_of(counts, stock.examined, lengths, min_impressions)
     kept = np.array([reason != CHOSEN for reason in reasons])
-    had = np.append(pairs.rows_of(counts.pairs), -1)[most_logged(counts, lengths)]
-    rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths))
+    most, back = most_logged(counts, lengths), pairs.rows_of(counts.pairs)
+    had, places = np.append(back, -1)[most], np.full(len(pairs), len(pairs))
+    places[back] = logged_places(counts, most)
+    rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths), places)
     rows, had = _as_wide(rows, had)
     rows = np.where(kept[:, None], had, rows)
     strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
@@ -75,6 +77,8 @@ def pessimistic_from_log(
     share = counts.impressions / counts.total
     value, before = float(share @ values), float(share @ logged)
     said = remarks(reading, counts, stock, click_model, fitted, curve, kept, lengths, value, before)
+    if candidates is None:
+        said += clicks_lost(stock, click_model, lower, rows, places, counts.impressions)
     return Pessimistic(
         by="pessimistic",
         metric="clicks",
