@@ -36,7 +36,7 @@ def clicks(
     top: Annotated[int | None, typer.Option(help="The first K positions only.")] = None,
     prior: Annotated[
         str,
-        typer.Option(help=f"Beta prior of attractions: {', '.join(PRIORS)} (from the log), or α,β on every chance."),
+        typer.Option(help=f"Beta prior of attractions: {', '.join(PRIORS)} (by the log), or α,β on every chance."),
     ] = "fit",
     scope: Annotated[
         str, typer.Option(help="Position parameters: pooled over all queries, or each query its own.")

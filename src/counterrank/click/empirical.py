@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.ascent import ascend
 from counterrank.click.base import Floats
 from counterrank.click.examination import check_counts, never_clicked, no_scale
-from counterrank.click.marginal import FINE, attractions, lattice, likelihood, steps_of
+from counterrank.click.marginal import FINE, Lattice, Prior, attractions, lattice, likelihood, steps_of
 from counterrank.click.tally import Tally
 from counterrank.posterior.priors import HIGH, LOW
 
@@ -119,21 +119,19 @@ class _Likelihood:
 
         curve, alpha, beta = parameters(at)
         own = self.tally
-        slopes = digamma(alpha + beta) - digamma([alpha, beta])
+        prior = Prior(curve, alpha, beta, digamma(alpha + beta) - digamma([alpha, beta]))
         parts = [_Part.empty(self.positions + 2) for _ in range(2)]
+        grouped = own.grouped()
 
-        def run(part: _Part, begin: int, end: int, step: float, table: tuple[Floats, ...]) -> None:
-            part.total += likelihood(
-                begin, end, own.starts, own.places, own.hits, own.missed, own.clicks, own.count, curve,
-                alpha, beta, slopes, step, *table, part.gradient, part.information,
-            )  # fmt: skip
+        def run(part: _Part, begin: int, end: int, steps: Lattice) -> None:
+            part.total += likelihood(begin, end, grouped, prior, steps, part.gradient, part.information)
 
         with ThreadPoolExecutor(1) as pool:
             for begin, end, step in levels(own, alpha):
-                table = lattice(step, curve)
+                steps = lattice(step, curve)
                 middle = (begin + end) // 2 if own.starts[end] - own.starts[begin] > _WORTH else end
-                other = pool.submit(run, parts[1], middle, end, step, table)
-                run(parts[0], begin, middle, step, table)
+                other = pool.submit(run, parts[1], middle, end, steps)
+                run(parts[0], begin, middle, steps)
                 other.result()
         constant = float(gammaln(alpha + beta) - gammaln(alpha) - gammaln(beta))
         total = parts[0].total + parts[1].total + constant * float(own.count.sum())
@@ -166,12 +164,10 @@ def levels(tally: Tally, alpha: float) -> list[tuple[int, int, float]]:
 
 def _attractions(tally: Tally, curve: Floats, alpha: float, beta: float) -> Floats:
     """(G,) the posterior mean of each pattern."""
-    out = np.zeros(len(tally))
+    out, grouped = np.zeros(len(tally)), tally.grouped()
+    prior = Prior(curve, alpha, beta, np.zeros(2))
     for begin, end, step in levels(tally, alpha):
-        attractions(
-            begin, end, tally.starts, tally.places, tally.missed, tally.clicks, curve, alpha, beta, step,
-            *lattice(step, curve), out,
-        )  # fmt: skip
+        attractions(begin, end, grouped, prior, lattice(step, curve), out)
     return out
 
 

@@ -28,6 +28,7 @@ class Looks:
 
     clicks: Floats  # (P,)
     looks: Floats  # (P,)
+    prior: tuple[float, float] | None = None  # of attractions, where it was fitted with the model
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,6 @@ class Fit:
     trace: tuple[float, ...] = ()  # log-likelihood plus penalty before each iteration; empty for a closed form
     converged: bool = True
     notes: tuple[str, ...] = ()
-    prior: tuple[float, float] | None = None  # of attractions, where it was fitted along
     biased: str = ""  # why it does not find the model that clicks are drawn from, where it does not
 
     @property

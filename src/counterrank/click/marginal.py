@@ -13,7 +13,7 @@ take a finer lattice. Beyond its ends the integrand is an exponential, whose sum
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,36 @@ COARSE = 0.5  # the step of level 0, halved from level to level
 LEVELS = 11
 FINE = 1.2  # the step in widths of the integrand
 GONE = 32.0  # what is this much lower, in logarithms, than the top is left out
+
+
+class Grouped(NamedTuple):
+    """Clicks and misses of patterns of pairs, by rising clicks; pattern g has the cells starts[g]:starts[g+1]."""
+
+    starts: Any  # (G+1,)
+    places: Any  # (cells,) positions
+    hits: Any  # (cells,)
+    missed: Any  # (cells,)
+    clicks: Any  # (G,) in all
+    count: Any  # (G,) how many pairs have it
+
+
+class Prior(NamedTuple):
+    """The curve, the prior, and the slopes of the logarithm of its constant in α and β."""
+
+    curve: Any  # (K,)
+    alpha: float
+    beta: float
+    slopes: Any  # (2,)
+
+
+class Lattice(NamedTuple):
+    """At every step: log γ, log(1 − γ) and, by position, log(1 − e γ) and e γ / (1 − e γ)."""
+
+    step: float
+    low: Any
+    high: Any
+    free: Any
+    odds: Any
 
 
 def steps_of(most: float) -> list[float]:
@@ -38,8 +68,8 @@ def steps_of(most: float) -> list[float]:
 
 
 @njit(nogil=True)
-def lattice(step: float, curve: Any) -> tuple[Any, Any, Any, Any]:
-    """log γ, log(1 − γ) and, by position, log(1 − e γ) and e γ / (1 − e γ) at every step."""
+def lattice(step: float, curve: Any) -> Any:
+    """The lattice of a level."""
     half = math.ceil(REACH / step)
     low, high = np.empty(2 * half + 1), np.empty(2 * half + 1)
     free, odds = np.empty((2 * half + 1, len(curve))), np.empty((2 * half + 1, len(curve)))
@@ -54,42 +84,41 @@ def lattice(step: float, curve: Any) -> tuple[Any, Any, Any, Any]:
                 free[j, k], odds[j, k] = high[j], math.exp(min(t, 700.0))
             else:
                 free[j, k], odds[j, k] = math.log1p(-q), q / (1.0 - q)
-    return low, high, free, odds
+    return Lattice(step, low, high, free, odds)
 
 
 @njit(nogil=True)
-def _height(j: int, up: float, down: float, low: Any, high: Any, free: Any, places: Any, missed: Any) -> float:
-    total = up * low[j] + down * high[j]
+def _height(j: int, up: float, down: float, at: Any, places: Any, missed: Any) -> float:
+    total = up * at.low[j] + down * at.high[j]
     for i in range(len(places)):
-        total += missed[i] * free[j, places[i]]
+        total += missed[i] * at.free[j, places[i]]
     return total
 
 
 @njit(nogil=True)
 def integrand(
-    up: float, down: float, step: float, curve: Any, low: Any, high: Any, free: Any, places: Any, missed: Any,
-    weight: Any,
-) -> tuple[int, int, float]:  # fmt: skip
+    up: float, down: float, curve: Any, at: Any, places: Any, missed: Any, weight: Any
+) -> tuple[int, int, float]:
     """Shares of the integrand at lattice points first to last, into `weight`; these two, and the log of the integral.
 
     Where the lattice ends before the integrand does, the rest counts for the last point.
     """
-    size = len(low)
+    size, step = len(at.low), at.step
     against = down
     for i in range(len(places)):
         against += missed[i] * curve[places[i]]
     top = min(max(round(math.log(up / against) / step) + size // 2, 0), size - 1)
-    here = _height(top, up, down, low, high, free, places, missed)
+    here = _height(top, up, down, at, places, missed)
     for way in (-1, 1):
         while 0 <= top + way < size:
-            there = _height(top + way, up, down, low, high, free, places, missed)
+            there = _height(top + way, up, down, at, places, missed)
             if there <= here:
                 break
             top, here = top + way, there
     first, last, total = top, top, 1.0
     weight[top] = 1.0
     while first > 0:
-        there = _height(first - 1, up, down, low, high, free, places, missed) - here
+        there = _height(first - 1, up, down, at, places, missed) - here
         if there < -GONE:
             break
         first -= 1
@@ -100,7 +129,7 @@ def integrand(
         weight[0] += rest
         total += rest
     while last < size - 1:
-        there = _height(last + 1, up, down, low, high, free, places, missed) - here
+        there = _height(last + 1, up, down, at, places, missed) - here
         if there < -GONE:
             break
         last += 1
@@ -116,60 +145,51 @@ def integrand(
 
 
 @njit(nogil=True)
-def likelihood(
-    begin: int, end: int, starts: Any, places: Any, hits: Any, missed: Any, clicks: Any, count: Any, curve: Any,
-    alpha: float, beta: float, slopes: Any, step: float, low: Any, high: Any, free: Any, odds: Any, gradient: Any,
-    information: Any,
-) -> float:  # fmt: skip
-    """The log-likelihood of patterns begin to end, but for the prior's constant, whose slopes in α and β are given.
+def likelihood(begin: int, end: int, pairs: Any, prior: Any, at: Any, gradient: Any, information: Any) -> float:
+    """The log-likelihood of patterns begin to end, but for the prior's constant.
 
     Adds to `gradient`, of log e, α and β, and to `information`, the sum of its outer products over pairs (the lower
     half of it).
     """
-    size = len(curve)
+    size = len(prior.curve)
     total = 0.0
-    weight = np.empty(len(low))
+    weight = np.empty(len(at.low))
     own, rows = np.empty(size + 2), np.empty(size + 2, dtype=np.int64)
     for g in range(begin, end):
-        at, gone = places[starts[g] : starts[g + 1]], missed[starts[g] : starts[g + 1]]
-        first, last, log = integrand(alpha + clicks[g], beta, step, curve, low, high, free, at, gone, weight)
-        cells = len(at)
+        of = slice(pairs.starts[g], pairs.starts[g + 1])
+        places, missed, hits = pairs.places[of], pairs.missed[of], pairs.hits[of]
+        first, last, log = integrand(prior.alpha + pairs.clicks[g], prior.beta, prior.curve, at, places, missed, weight)
+        cells = len(places)
         own[: cells + 2] = 0.0
         for j in range(first, last + 1):
-            w = weight[j]
-            own[cells] += w * low[j]
-            own[cells + 1] += w * high[j]
+            own[cells] += weight[j] * at.low[j]
+            own[cells + 1] += weight[j] * at.high[j]
             for i in range(cells):
-                own[i] += w * odds[j, at[i]]
+                own[i] += weight[j] * at.odds[j, places[i]]
         for i in range(cells):
-            won = hits[starts[g] + i]
-            own[i] = won - gone[i] * own[i] if gone[i] > 0.0 else won
-            rows[i] = at[i]
-            if won > 0.0:
-                log += won * math.log(curve[at[i]])
+            own[i] = hits[i] - missed[i] * own[i] if missed[i] > 0.0 else hits[i]
+            rows[i] = places[i]
+            if hits[i] > 0.0:
+                log += hits[i] * math.log(prior.curve[places[i]])
         for i in range(2):
-            own[cells + i] += slopes[i]
+            own[cells + i] += prior.slopes[i]
             rows[cells + i] = size + i
-        total += count[g] * log
+        total += pairs.count[g] * log
         for i in range(cells + 2):
-            gradient[rows[i]] += count[g] * own[i]
+            gradient[rows[i]] += pairs.count[g] * own[i]
             for k in range(i + 1):
-                information[rows[i], rows[k]] += count[g] * own[i] * own[k]
+                information[rows[i], rows[k]] += pairs.count[g] * own[i] * own[k]
     return total
 
 
 @njit(nogil=True)
-def attractions(
-    begin: int, end: int, starts: Any, places: Any, missed: Any, clicks: Any, curve: Any, alpha: float, beta: float,
-    step: float, low: Any, high: Any, free: Any, odds: Any, out: Any,
-) -> None:  # fmt: skip
+def attractions(begin: int, end: int, pairs: Any, prior: Any, at: Any, out: Any) -> None:
     """The posterior mean of each pattern's attraction, into `out`."""
-    weight = np.empty(len(low))
+    weight = np.empty(len(at.low))
     for g in range(begin, end):
-        of = slice(starts[g], starts[g + 1])
-        first, last, _ = integrand(
-            alpha + clicks[g], beta, step, curve, low, high, free, places[of], missed[of], weight
-        )  # fmt: skip
+        of = slice(pairs.starts[g], pairs.starts[g + 1])
+        up = prior.alpha + pairs.clicks[g]
+        first, last, _ = integrand(up, prior.beta, prior.curve, at, pairs.places[of], pairs.missed[of], weight)
         out[g] = 0.0
         for j in range(first, last + 1):
-            out[g] += weight[j] * math.exp(low[j])
+            out[g] += weight[j] * math.exp(at.low[j])

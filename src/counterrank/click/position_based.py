@@ -97,4 +97,5 @@ def fit_position_based_empirical(counts: ClickCounts, options: Options = Options
     known = np.ones(len(curve), dtype=np.bool_)
     found = climb(cells, len(counts.pairs), curve, known, Options(fitted.prior, iterations=options.iterations))
     model = PositionBased(fitted.attraction, fitted.examination)
-    return Fit(model, found.looks, tuple(found.climb.trace), fitted.converged, fitted.notes, fitted.prior)
+    looks = Looks(found.looks.clicks, found.looks.looks, fitted.prior)
+    return Fit(model, looks, tuple(found.climb.trace), fitted.converged, fitted.notes)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.click.base import Floats
+from counterrank.click.marginal import Grouped
 from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.hashing import mix
@@ -54,6 +55,10 @@ class Tally:
             count=np.bincount(of, minlength=len(first)).astype(np.float64),
             of=of,
         )
+
+    def grouped(self) -> Grouped:
+        """As kernels take it."""
+        return Grouped(self.starts, self.places, self.hits, self.missed, self.clicks, self.count)
 
     def sample(self, every: int) -> Tally:
         """One pattern of so many, for a first look."""

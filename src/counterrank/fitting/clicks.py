@@ -122,7 +122,7 @@ def _fit(
     chosen = (1.0, 1.0) if isinstance(prior, str) else prior
     if prior == "fit" and scope == "pooled" and name in EMPIRICAL:
         fit = EMPIRICAL[name](counts, Options(iterations=iterations))
-        return fit, fit.prior or chosen
+        return fit, (fit.looks.prior if fit.looks is not None else None) or chosen
     fit = FITS[name](counts, Options(chosen, scope, iterations))
     if not isinstance(prior, str):
         return fit, chosen

@@ -41,9 +41,13 @@ class DeltaCurve:
     values: Vector
     errors: Vector  # of the difference to the best, queries being the units; NaN where there is one query
     best: float
-    helped: bool  # whether it is better than the usual one beyond noise
     queries: int
     split: str  # "days" or "folds"
+
+    @property
+    def helped(self) -> bool:
+        """Whether another δ than the usual one was better beyond noise."""
+        return self.best != FIXED
 
     def to_list(self) -> list[dict[str, float | None]]:
         rows = zip(self.deltas.tolist(), self.values.tolist(), self.errors.tolist(), strict=True)
@@ -142,7 +146,7 @@ def choose_delta(
     errors = np.full(len(DELTAS), np.nan) if few else np.sqrt((apart**2).sum(axis=1) * len(there) / (len(there) - 1))
     usual = int(np.abs(DELTAS - FIXED).argmin())
     helped = bool(values[best] - values[usual] > SURE * errors[usual])  # False where errors are not known
-    return DeltaCurve(DELTAS, values, errors, float(DELTAS[best]) if helped else FIXED, helped, len(there), parts.split)
+    return DeltaCurve(DELTAS, values, errors, float(DELTAS[best]) if helped else FIXED, len(there), parts.split)
 
 
 def _rates(held: Stock, learnt: Stock) -> Vector:

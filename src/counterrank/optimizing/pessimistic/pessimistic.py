@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from counterrank.click import Scope
+from counterrank.click import ClickCounts, Scope
 from counterrank.engine import Engine
 from counterrank.errors import InputError, unknown
 from counterrank.ids import Codes
@@ -17,7 +18,7 @@ from counterrank.optimizing.pessimistic.lower import GUARANTEES, Pessimism, erro
 from counterrank.optimizing.pessimistic.remarks import CHOSEN, clicks_lost, reasons_of, remarks
 from counterrank.optimizing.pessimistic.result import Pessimistic
 from counterrank.optimizing.pessimistic.stock import Stock, logged_places, most_logged
-from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, best_lists, value_of
+from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Vector, best_lists, value_of
 from counterrank.optimizing.result import flat
 from counterrank.posterior import BOUNDS, SCOPES, read_prior
 from counterrank.setting.click_counts import read_clicks
@@ -63,12 +64,7 @@ def pessimistic_from_log(
     lengths = counts.pairs.lengths if k is None else np.full(size, k, dtype=np.int64)
     reasons = reasons_of(counts, stock.examined, lengths, min_impressions)
     kept = np.array([reason != CHOSEN for reason in reasons])
-    most, back = most_logged(counts, lengths), pairs.rows_of(counts.pairs)
-    had, places = np.append(back, -1)[most], np.full(len(pairs), len(pairs))
-    places[back] = logged_places(counts, most)
-    rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths), places)
-    rows, had = _as_wide(rows, had)
-    rows = np.where(kept[:, None], had, rows)
+    rows, had, places = _ranked(counts, stock, lower, lengths, kept)
     strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
     additive = CLICK_WORTHS[click_model].additive
     values, logged = (value_of(each, lower, stock.heights, additive) for each in (rows, had))
@@ -125,6 +121,19 @@ def _check_sizes(k: int | None, min_impressions: int, top: int | None) -> None:
     if not isinstance(min_impressions, int | np.integer) or min_impressions < 1:
         raise InputError(f"`min_impressions` is {min_impressions}: expected a whole number, 1 or more")
     check_top(top)
+
+
+def _ranked(
+    counts: ClickCounts, stock: Stock, lower: Vector, lengths: Codes, kept: NDArray[np.bool_]
+) -> tuple[Codes, Codes, Codes]:
+    """(Q, K) rows of the chosen lists and of the most logged ones, and (P,) the place of items in the logged order."""
+    pairs = stock.pairs
+    most, back = most_logged(counts, lengths), pairs.rows_of(counts.pairs)
+    had, places = np.append(back, -1)[most], np.full(len(pairs), len(pairs))
+    places[back] = logged_places(counts, most)
+    rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths), places)
+    rows, had = _as_wide(rows, had)
+    return np.where(kept[:, None], had, rows), had, places
 
 
 def _as_wide(one: Codes, other: Codes) -> tuple[Codes, Codes]:

@@ -69,7 +69,7 @@ class Stock:
             heights=heights,
             attraction=attraction,
             model=fit.model,
-            prior=fit.prior,
+            prior=fit.looks.prior,
             notes=fit.notes,
         )
 
