@@ -338,8 +338,8 @@ def test_it_prints_renders_and_becomes_a_table():
     assert "<table>" in found._repr_html_()
     assert found.to_arrow()["policy"].to_pylist() == ["target", "baseline", "difference"]
     assert found.to_polars().shape == (3, 4)
-    losing = cr.compare(rows, {"<b>": ["b", "a"]}, {"<b>": ["a", "b"]}, estimator="genspec")
-    assert "The baseline wins" in repr(losing)
+    losing = cr.compare(rows, sides[1], sides[0], estimator="genspec", examination=[1.0, 1.0])
+    assert "Do not ship" in repr(losing)
 
 
 def swapped(world: World) -> tuple[dict, dict]:

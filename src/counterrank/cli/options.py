@@ -81,7 +81,7 @@ class WorthOptions:
     examination: Annotated[
         str | None,
         typer.Option(help=f"How likely a position is looked at, for pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,…"),
-    ] = "reciprocal"
+    ] = "auto"
 
     def asked(self) -> dict[str, Any]:
         """As the library takes them."""

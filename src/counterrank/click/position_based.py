@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike
 
 from counterrank.click.base import ClickModel, Clicks, Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.counts import ClickCounts
+from counterrank.click.empirical import fit_empirical
 from counterrank.click.fit import Fit, Looks, Options, squeezed
 from counterrank.click.glance import Cells, climb
+from counterrank.errors import Unanswerable
 from counterrank.ids import Codes
 
 
@@ -78,3 +80,22 @@ def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit
         found.climb.converged,
         found.climb.notes,
     )
+
+
+def fit_position_based_empirical(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """The curve by empirical Bayes, with the prior of attractions fitted along; attractions are posterior means.
+
+    Options say how many iterations; their prior and scope are not used. Where position 1 has no clicks nothing gives
+    the curve a scale, and it is fitted under the prior of the options.
+    """
+    try:
+        fitted = fit_empirical(counts.shown, counts.clicked)
+    except Unanswerable:
+        return fit_position_based(counts, options)
+    cells = Cells.of_positions(counts.shown, counts.clicked, counts.pairs.queries, False)
+    curve = fitted.examination.copy()
+    known = np.ones(len(curve), dtype=np.bool_)
+    found = climb(cells, len(counts.pairs), curve, known, Options(fitted.prior, iterations=options.iterations))
+    model = PositionBased(fitted.attraction, fitted.examination)
+    looks = Looks(found.looks.clicks, found.looks.looks, fitted.prior)
+    return Fit(model, looks, tuple(found.climb.trace), fitted.converged, fitted.notes)

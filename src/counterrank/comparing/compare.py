@@ -66,7 +66,7 @@ def compare(
     question = Question.ask(
         log, target, metric=chosen, top=top, clip=number_of(clip), logging=logging, candidates=candidates,
         weights=weights if weights is not None else "dcg" if bound else "clicks",
-        examination=examination if examination is not None else "reciprocal" if bound else EXAMINATION,
+        examination=examination if examination is not None else "reciprocal" if bound else "auto",
         baseline=baseline,
     )  # fmt: skip
     if not bound:
@@ -79,9 +79,6 @@ def compare(
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
     return compare_by_bound(question, sides, call, confidence, notes, run.reading)
-
-
-EXAMINATION = "reciprocal"  # as in `evaluate`
 
 
 def _metric(log: Log, name: str, metric: str | None) -> str:

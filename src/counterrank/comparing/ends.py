@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -103,9 +104,16 @@ def _both(
         spread = Spread(value=estimate.value, stderr=stderr, impressions=n, effective=size, width=width)
         try:
             out[place] = INTERVALS[kind](filled(spread, kind, estimate), confidence)[place]
+            if kind == BETTING:  # a bet knows the terms, not the curve that they were weighed by
+                out[place] += (2 * place - 1) * two_sided(confidence) * math.sqrt(estimate.curve_variance)
         except NoInterval as reason:
             return None, str(reason)
     return (out[0], out[1]), ""
+
+
+def two_sided(confidence: float) -> float:
+    """The normal quantile of both ends of an interval."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _finite(found: tuple[float, float]) -> tuple[float | None, float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def needed(
         return Needed(None, "the difference is smaller than its own standard error, so that nobody can tell its size")
     shrunk = 1 - min((stderr / value) ** 2, 0.9)
     if kind != "betting" or found.terms is None or found.second_moment is None:
-        z = {"normal": 1.0}.get(kind, 1.5) * _quantile(confidence)
+        z = {"normal": 1.0}.get(kind, 1.5) * NormalDist().inv_cdf((1 + confidence) / 2)
         total = (z * stderr / (abs(found.value) * shrunk)) ** 2 * n
         return Needed(max(math.ceil(total) - n, 1)) if total < MOST * n else Needed(None, "it would take too long")
     terms = found.terms()
@@ -76,12 +77,6 @@ def _grown(units: Units, least: float, n: int, delta: float) -> Needed:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if decides(middle) else (middle, high)
     return Needed(max(math.ceil(high * n) - n, 1))
-
-
-def _quantile(confidence: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 
 AUTO = "auto"
+FEW = frozenset({"size", "ten", "skew", "queries"})  # findings that more impressions would mend
 FROM_THE_TOP = "rips"  # for users who read from the top
 SIDES = ("target", "baseline")
 
@@ -122,7 +123,7 @@ def _judged(
     if verdict == "undecided":
         end = done.get("low" if (value or 0.0) > 0 else "high")
         more = needed(end, value, stderr, counts.total, confidence, bound.kind)
-        if trust.verdict == "do not trust":
+        if any(found.level == "do not trust" and found.key not in FEW for found in trust.findings):
             more = Needed(None, "more of the same log would not make the answer trustworthy")
     table, by_query = per_query(counts, gap, [done[side] for side in SIDES], confidence)
     said = [f"{side}: {text}" for side, row in rows.items() for text in row.warnings]

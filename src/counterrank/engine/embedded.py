@@ -128,7 +128,7 @@ class EmbeddedPass:
         shown[rows[kept]] = tally[kept, :positions, 0]
         clicked[rows[kept]] = tally[kept, :positions, 1]
         whole = None
-        if self.plan.whole_log:
+        if self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None):  # else it is the same
             every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
             whole = tally[every, :, 0], tally[every, :, 1]
         coder.pairs.tally = np.zeros((0, 0, 2), dtype=np.int64)  # counted: only the pairs' codes are needed from now on

@@ -61,6 +61,7 @@ class Estimate:
     sizes: Vector | None = None  # (Q,) effective sample sizes of the queries
     within: Vector | None = None  # (Q,) Σψ² of each query's own value
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log cannot tell; None: none of it
+    curve_variance: float = 0.0  # what of the variance of the value is the error of a fitted curve
     by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
     limits: tuple[float, float] | None = None  # between what numbers its weights can lie, whatever the log shows
     terms: Callable[[], Terms] | None = None  # what the value is the mean of, where a term can only reach so far
@@ -97,6 +98,25 @@ class Thin:
         return Thin.of(tables)
 
 
+@dataclass(frozen=True)
+class CurveError:
+    """What the error of a fitted curve does to a value, by the delta method: slopeᵀ · spread · slope.
+
+    The curve comes from the same clicks as the value; what they share is left out, which was seen to err on the safe
+    side (docs/intervals.md).
+    """
+
+    slope: Vector  # (K,) of the value in the curve
+    spread: Table  # (K, K) the curve's covariance
+
+    def variance(self) -> float:
+        return max(float(self.slope @ self.spread @ self.slope), 0.0)
+
+    def less(self, other: CurveError | None) -> CurveError:
+        """Of the difference of two values by the same curve."""
+        return self if other is None else CurveError(self.slope - other.slope, self.spread)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinearEstimate:
     """An estimate that is linear in an impression's clicks, waiting for the second pass over the rows.
@@ -117,6 +137,7 @@ class LinearEstimate:
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
+    curve: CurveError | None = None  # where weights go by a curve that was fitted
 
     def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
@@ -124,6 +145,8 @@ class LinearEstimate:
         impressions = counts.impressions
         second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
         second += self.thin.total() if self.thin is not None else 0.0
+        if self.curve is not None:
+            second += self.curve.variance() * counts.total * (counts.total - 1)
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
         least, most = self._reach(counts)
 
@@ -146,6 +169,7 @@ class LinearEstimate:
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
             within=self._within(r, r2, counts) if self.bounded else None,
             unseen=self.unseen,
+            curve_variance=self.curve.variance() if self.curve is not None else 0.0,
             terms=terms if self.bounded else None,
         )
 
@@ -164,7 +188,13 @@ class LinearEstimate:
             clipped=max(self.clipped, other.clipped),
             unsupported=max(self.unsupported, other.unsupported),
             bounded=self.bounded and other.bounded,
+            curve=self._apart(other),
         )
+
+    def _apart(self, other: LinearEstimate) -> CurveError | None:
+        if self.curve is None:
+            return other.curve
+        return self.curve.less(other.curve)
 
     def _reach(self, counts: Counts) -> tuple[Vector, Vector]:
         """(Q,) the least and the largest term of each query's impressions, whatever they show and whatever is clicked.

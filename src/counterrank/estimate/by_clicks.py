@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import LinearEstimate, Thin, Vector
+from counterrank.estimate.base import CurveError, LinearEstimate, Thin, Vector
 from counterrank.estimate.estimator import Estimator, Weighs
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
@@ -53,6 +53,10 @@ class ByClicks(Estimator):
     def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
         return ~clipped if evidence.shares and not evidence.same else np.False_
+
+    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+        """What the error of the curve does to the value; None where weights go by none that was fitted."""
+        return None
 
     def norm(
         self, evidence: Evidence, credit: Table, weight: Table
@@ -106,6 +110,7 @@ class ByClicks(Estimator):
             warnings=undefined,
             expected_weight=_expected(evidence, full),
             bounded=not self.self_normalised,
+            curve=self.curve_error(evidence, clipped),
         )
 
     def largest_weight(self, evidence: Evidence) -> float:

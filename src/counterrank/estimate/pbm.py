@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Vector
+from counterrank.estimate.base import CurveError, Vector
 from counterrank.estimate.by_clicks import ByClicks, Flags, ratios
 from counterrank.estimate.estimator import Weighs
 from counterrank.setting.evidence import Evidence
@@ -53,6 +53,18 @@ class PositionBased(ByClicks):
     def weights(self, evidence: Evidence) -> tuple[Table, Flags]:
         weight, clipped = evidence.ratio(*self.chances(evidence), np.asarray(evidence.counts.shown.any(axis=1)))
         return weight[:, None], clipped[:, None]
+
+    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+        """∂V/∂pₖ = θₖ/n Σ clicks·(h(a,k)/⟨θ∘p, π⟩ − π(a,k)·⟨θ∘p, h⟩/⟨θ∘p, π⟩²), where the weight is not clipped."""
+        spread = evidence.examination_spread
+        if spread is None or evidence.same or self.curve(evidence) is not evidence.examination:
+            return None
+        target, logging = self.chances(evidence)
+        theta = self.theta(evidence)
+        clicks = np.where(clipped[:, 0], 0.0, evidence.counts.clicked @ theta)
+        once = ratios(clicks, logging)
+        slope = once @ evidence.shown_by_target - ratios(once * target, logging) @ evidence.shown_by_logging
+        return CurveError(theta * slope / evidence.counts.total, spread)
 
     def expected(self, evidence: Evidence) -> Table:
         """One attraction per pair, times what each position's looks are worth."""

@@ -59,6 +59,7 @@ def _linear(
         offset=estimate.offset * by,
         constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
         thin=thin,
+        curve=None if estimate.curve is None else replace(estimate.curve, slope=estimate.curve.slope * factor.max()),
     )
 
 

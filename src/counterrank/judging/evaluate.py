@@ -49,7 +49,7 @@ def evaluate(
     metric: str | None = None,
     top: int | None = None,
     weights: str | Sequence[float] = "clicks",
-    examination: str | Sequence[float] = "reciprocal",
+    examination: str | Sequence[float] = "auto",
     clip: float | str | None = None,
     logging: Any = None,
     candidates: Any = None,
@@ -118,10 +118,10 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=rows,
-        notes=[*said, *clips_told(choices), *run.reading.notes, *notes, *question.said(evidence)],
+        notes=[*said, *clips_told(choices), *run.reading.notes, *notes, *evidence.told, *question.said(evidence)],
         per_query=_per_query(counts, estimates),
         reading=run.reading,
-        examination=evidence.examination.tolist() if Need.EXAMINATION in needs else None,
+        examination=_looked(evidence) if Need.EXAMINATION in needs else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, call, counts),
         diagnosis=diagnose(case),
@@ -260,6 +260,16 @@ def filled(spread: Spread, kind: str, estimate: Estimate) -> Spread:
         terms = estimate.terms() if estimate.terms is not None else None
         return replace(spread, terms=terms, no_terms=estimate.no_terms)
     return spread
+
+
+def _looked(evidence: Evidence) -> dict[str, Any]:
+    """The examination curve, and how it is known."""
+    spread = evidence.examination_spread
+    return {
+        "kind": evidence.examination_kind,
+        "curve": evidence.examination.tolist(),
+        "stderr": np.sqrt(np.maximum(np.diag(spread), 0.0)).tolist() if spread is not None else None,
+    }
 
 
 def _finite(number: float | None) -> float | None:

@@ -31,6 +31,8 @@ class LogEvidence:
     marginals: bool = True  # whether somebody does
     weights: Vector  # (K,) θ
     examination: Vector  # (K,) p
+    examination_kind: str = "given"  # reciprocal, eb, em or given
+    examination_spread: Table | None = None  # (K, K) its covariance, where it is fitted
     positions: int  # K as asked for: `top`, which may be longer than any logged list
     looks_below: tuple[float, float] = (0.0, 0.0)  # Σθ∘p and Σθ of positions that no list reaches
     clip: float = np.inf
@@ -38,7 +40,8 @@ class LogEvidence:
     estimated: bool = True
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
     cut: bool = False  # they would, but only parts of them are judged
-    fitted: list[str] = field(default_factory=list)  # what the fit of the examination curve has to say
+    fitted: list[str] = field(default_factory=list)  # what is wrong with the examination curve, where it is fitted
+    told: list[str] = field(default_factory=list)  # how the curve was chosen
     of_clicks: bool = True  # the reward is the weighted sum of clicks
     features: Table | None = None  # (P, F)
     featureless: NDArray[np.bool_] | None = None  # (P,) pairs without features

@@ -37,7 +37,7 @@ class Counts:
     log_impressions: int  # of the whole log, also of queries that were not asked for
     longest: int  # the longest list, uncut
     origin: float = 0.0
-    whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query of the log; sums have none
+    whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query, where these are more; sums have none
     pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
     extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
     looks: LookCounts | None = None
