@@ -116,10 +116,12 @@ def _doubts(fit: ExaminationFit, shown: Floats) -> list[str]:
     if seen.sum() > 1 and (np.abs(fit.examination[seen][1:] - 1.0) < 1e-3).any():
         where = ", ".join(str(k + 1) for k in np.flatnonzero(seen & (np.abs(fit.examination - 1.0) < 1e-3)) if k)
         said.append(
-            f"the examination of position {where} ended on an edge, 1: on thin logs `em` collapses; `eb` does not"
+            f"the examination of position {where} ended on an edge, 1: on thin logs `examination='em'` collapses; "
+            "`examination='eb'` does not"
         )
     if not ((shown > 0).sum(axis=1) > 1).any():
         said.append(
-            "every item stands at one position only: `em` cannot tell examination from attraction; give numbers"
+            "every item stands at one position only: `examination='em'` cannot tell examination from attraction; give "
+            "numbers"
         )
     return said

@@ -57,7 +57,7 @@ class Looked:
             return next(name for name in ESTIMATORS if has_bound(name))
         rows = {name: row for name, row in self._rows().items() if has_bound(name)}
         first = self.cases[0]
-        found = headline(Case(first.evidence, first.estimates, rows), list(self.findings))
+        found = headline(Case(evidence=first.evidence, estimates=first.estimates, rows=rows), list(self.findings))
         if found is None:
             found = min(rows, key=lambda name: ESTIMATORS[name].assumes, default=None)
         if found is None:
@@ -107,4 +107,4 @@ def _case(names: Sequence[str], side: Evidence, run: Pass, sample: Sample | None
     done: dict[str, Estimate] = dict(estimates)
     for name, estimate in done.items():
         rows[name] = judged_row(name, estimate, side, None, None, confidence)
-    return Case(side, done, rows, joint, sample=sample)
+    return Case(evidence=side, estimates=done, rows=rows, joint=joint, sample=sample)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator, LinearEstimate
 from counterrank.estimate.choose import check_model
 from counterrank.estimate.estimator import needs_of
+from counterrank.findings.diagnosis import Diagnosis
 from counterrank.judging.clip import ClipChoice, clipped, grid_below, key, picked, warning
 from counterrank.judging.distance import add_distance
 from counterrank.judging.evaluate import finished, row_of
@@ -119,12 +121,7 @@ def _judged(
         name, (target, baseline), done, rows, alone, looked.doubts(name, (target, baseline), alone), bound.kind
     )
     verdict = decided(bound.lower, bound.upper, trust)
-    more = Needed(0)
-    if verdict == "undecided":
-        end = done.get("low" if (value or 0.0) > 0 else "high")
-        more = needed(end, value, stderr, counts.total, confidence, bound.kind)
-        if any(found.level == "do not trust" and found.key not in FEW for found in trust.findings):
-            more = Needed(None, "more of the same log would not make the answer trustworthy")
+    more = Needed(0) if verdict != "undecided" else _further(done, alone, trust, counts.total, bound.kind)
     table, by_query = per_query(counts, gap, [done[side] for side in SIDES], confidence)
     said = [f"{side}: {text}" for side, row in rows.items() for text in row.warnings]
     return Comparison(
@@ -163,6 +160,14 @@ def _judged(
         diagnosis=trust,
         asked=Asked.of(question, call, counts),
     )
+
+
+def _further(done: Mapping[str, Estimate], gap: Row, trust: Diagnosis, n: int, kind: str) -> Needed:
+    """How many more impressions would decide, if any number of them would."""
+    if any(found.level == "do not trust" and found.key not in FEW for found in trust.findings):
+        return Needed(None, "more of the same log would not make the answer trustworthy")
+    end = done.get("low" if (gap.value or 0.0) > 0 else "high")
+    return needed(end, gap.value, gap.stderr, n, gap.confidence, kind)
 
 
 def _featured(both: tuple[Evidence, Evidence], name: str, how: How) -> tuple[tuple[Evidence, Evidence], list[str]]:

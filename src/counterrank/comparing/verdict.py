@@ -61,8 +61,9 @@ def of_pair(
     exact = kind == "betting" and ESTIMATORS[name].knows(sides[0])
     weighed = {side for side, evidence in zip(rows, sides, strict=True) if not evidence.same}
     mine = {side: row for side, row in rows.items() if side in weighed}  # the logging policy has no weights
-    apart = Case(sides[0], {side: done[side] for side in mine}, mine, of=name)
-    both = Case(sides[0], {"difference": done["difference"]}, {"difference": gap}, of=name, what=THE_DIFFERENCE)
+    apart = Case(evidence=sides[0], estimates={side: done[side] for side in mine}, rows=mine, of=name)
+    gaps, rows_of_gap = {"difference": done["difference"]}, {"difference": gap}
+    both = Case(evidence=sides[0], estimates=gaps, rows=rows_of_gap, of=name, what=THE_DIFFERENCE)
     findings = [finding for find in (overlap, clipped, balance, *([] if exact else [size])) for finding in find(apart)]
     if gap.value is None or gap.stderr is None:
         findings.append(Finding("size", "do not trust", "the log gives no interval for the difference"))

@@ -149,7 +149,6 @@ def weigh(evidence: Evidence) -> ListSums:
         )
     largest, limit = largest_possible(evidence, largest)
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
-    thin = total[11] + singles * variance
     return ListSums(
         credit=credit,
         mass=mass,
@@ -162,7 +161,7 @@ def weigh(evidence: Evidence) -> ListSums:
         unsupported=evidence.mean(unseen),
         unseen=None if evidence.by_propensity else unseen,
         warnings=warnings,
-        thin=thin,
+        thin=total[11] + singles * variance,
         largest=largest,
         limit=limit,
     )

@@ -16,7 +16,7 @@ from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.sample import Sample
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """The evidence and the estimates, by name, with their intervals."""
 

@@ -110,7 +110,9 @@ def evaluate(
         said += doubt(estimates[names[0]].clipped)
     rows = [judged_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
     sample = run.sample(counts.pairs) if evidence.of_clicks and not evidence.same else None
-    case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint, sample=sample)
+    case = Case(
+        evidence=evidence, estimates=estimates, rows={row.estimator: row for row in rows}, joint=joint, sample=sample
+    )
     return Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
