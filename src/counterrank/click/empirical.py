@@ -59,8 +59,7 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
     >>> fit.examination.round(2).tolist()
     [1.0, 0.5]
 
-    Reference: the marginal likelihood of Robbins' empirical Bayes; for curves of positions, issue and docs of
-    `--examination eb`.
+    Reference: Robbins, An empirical Bayes approach to statistics, 1956; for the model, Craswell et al., WSDM 2008.
     """
     n, c = np.asarray(shown), np.asarray(clicked)
     at_position, clicks_at = n.sum(axis=0).astype(np.float64), c.sum(axis=0).astype(np.float64)
@@ -97,7 +96,7 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
         iterations=climbed.iterations,
         converged=climbed.converged,
         edge=bool(ends.any()),
-        notes=(*never_clicked(at_position, clicks_at), *_notes(columns, ends, climbed.converged, rest.any())),
+        notes=(*never_clicked(at_position, clicks_at), *_notes(columns, ends, climbed.converged, bool(rest.any()))),
     )
 
 

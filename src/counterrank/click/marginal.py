@@ -89,7 +89,7 @@ def lattice(step: float, curve: Any) -> Any:
 
 @njit(nogil=True)
 def _height(j: int, up: float, down: float, at: Any, places: Any, missed: Any) -> float:
-    total = up * at.low[j] + down * at.high[j]
+    total: float = up * at.low[j] + down * at.high[j]
     for i in range(len(places)):
         total += missed[i] * at.free[j, places[i]]
     return total
