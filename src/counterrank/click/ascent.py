@@ -35,7 +35,7 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
     each step shows of it (Broyden, Fletcher, Goldfarb and Shanno). A step is halved until the value rises.
     """
     at = Ascent(np.clip(start, low, high), *objective(np.clip(start, low, high)))
-    bend = at.information.copy()
+    bend, afresh = at.information + np.eye(len(start)), False  # few terms tell of few directions
     while at.iterations < most:
         at.iterations += 1
         free = ~(((at.at <= low) & (at.gradient < 0)) | ((at.at >= high) & (at.gradient > 0)))
@@ -48,11 +48,32 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
         found = _shortened(objective, at, np.clip(step, -_STRIDE, _STRIDE), low, high)
         if found is None:
             at.converged = gain <= 1e-9 * abs(at.value)  # no higher: what is left is rounding
-            break
+            if at.converged or afresh:
+                break
+            bend, afresh = np.diag(np.maximum(np.diag(at.information), 1.0)), True
+            continue
+        afresh = False
         _learn(bend, found.at - at.at, at.gradient - found.gradient)
         found.iterations = at.iterations
         at = found
     return at
+
+
+def polished(objective: Objective, at: Ascent, low: Floats, high: Floats) -> Ascent:
+    """The same with a search that takes no information on trust: for few terms, of which that tells little."""
+    from scipy.optimize import minimize  # slow to import
+
+    def falling(x: Floats) -> tuple[float, Floats]:
+        value, gradient, _ = objective(x)
+        return -value, -gradient
+
+    bounds = np.stack([low, high], axis=1)
+    found = minimize(falling, at.at, jac=True, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-4})
+    there = np.clip(found.x, low, high)
+    value, gradient, information = objective(there)
+    if value < at.value:
+        return at
+    return Ascent(there, value, gradient, information, at.iterations + int(found.nit), True)
 
 
 def _solved(bend: Floats, slope: Floats) -> Floats:

@@ -97,7 +97,7 @@ def _agreed(fitted: EmpiricalFit, harvested: ExaminationFit, clicks_at: Floats) 
         known = f" (± {error[least]:.2f})" if np.isfinite(error[least]) else ""
         told = f"1/k, as the log cannot tell: {where}{known}"
         return Curve(kind="reciprocal", examination=reciprocal(positions), told=told)
-    said = f"{abs(apart[far]):.2f} ± {error[far]:.2f} at position {far + 1}"
+    said = f"{abs(apart[far]):.3f} ± {error[far]:.3f} at position {far + 1}"
     if abs(apart[far]) <= AGREES:
         return replace(_empirical(fitted), told=f"by empirical Bayes; the harvested curve is within {said}")
     shape = ",".join(f"{x:.2g}" for x in harvested.examination)

@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterrank.click.ascent import ascend
+from counterrank.click.ascent import ascend, polished
 from counterrank.click.base import Floats
 from counterrank.click.examination import check_counts, never_clicked, no_scale
 from counterrank.click.marginal import FINE, Lattice, Prior, attractions, lattice, likelihood, steps_of
@@ -20,6 +20,7 @@ FITTED = 100  # positions; below these, examination is the click rate of the pos
 TOP = 9.0  # logits of examination go from −TOP to TOP
 ITERATIONS = 200
 _FIRST = 1 << 15  # cells of a first look, where there are many more
+_FEW = 1 << 12  # cells of which a gradient costs next to nothing
 _WORTH = 1 << 13  # cells below which a second thread costs more than it brings
 
 
@@ -57,9 +58,9 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
 
     >>> fit = fit_empirical([[100, 100], [200, 50]], [[40, 20], [40, 5]])
     >>> fit.examination.round(2).tolist()
-    [1.0, 0.5]
+    [1.0, 0.51]
 
-    Reference: Robbins, An Empirical Bayes Approach to Statistics, 1956, for the marginal likelihood.
+    Reference: Robbins, An empirical Bayes approach to statistics, 1956; for the model, Craswell et al., WSDM 2008.
     """
     n, c = np.asarray(shown), np.asarray(clicked)
     at_position, clicks_at = n.sum(axis=0).astype(np.float64), c.sum(axis=0).astype(np.float64)
@@ -76,7 +77,10 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
     if len(tally.places) > 4 * _FIRST:
         some = tally.sample(len(tally.places) // _FIRST)
         start = ascend(_Likelihood(some, len(columns)), start, low, high, 0.1, ITERATIONS).at
-    climbed = ascend(_Likelihood(tally, len(columns)), start, low, high, tolerance, ITERATIONS)
+    likely = _Likelihood(tally, len(columns))
+    climbed = ascend(likely, start, low, high, tolerance, ITERATIONS)
+    if len(tally.places) <= _FEW or not climbed.converged:
+        climbed = polished(likely, climbed, low, high)
     curve, alpha, beta = parameters(climbed.at)
 
     examination = np.zeros(n.shape[1])
@@ -96,7 +100,7 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
         iterations=climbed.iterations,
         converged=climbed.converged,
         edge=bool(ends.any()),
-        notes=(*never_clicked(at_position, clicks_at), *_notes(columns, ends, climbed.converged, rest.any())),
+        notes=(*never_clicked(at_position, clicks_at), *_notes(columns, ends, climbed.converged, bool(rest.any()))),
     )
 
 

@@ -89,7 +89,7 @@ def lattice(step: float, curve: Any) -> Any:
 
 @njit(nogil=True)
 def _height(j: int, up: float, down: float, at: Any, places: Any, missed: Any) -> float:
-    total = up * at.low[j] + down * at.high[j]
+    total: float = up * at.low[j] + down * at.high[j]
     for i in range(len(places)):
         total += missed[i] * at.free[j, places[i]]
     return total
@@ -98,10 +98,11 @@ def _height(j: int, up: float, down: float, at: Any, places: Any, missed: Any) -
 @njit(nogil=True)
 def integrand(
     up: float, down: float, curve: Any, at: Any, places: Any, missed: Any, weight: Any
-) -> tuple[int, int, float]:
+) -> tuple[int, int, float, float, float]:
     """Shares of the integrand at lattice points first to last, into `weight`; these two, and the log of the integral.
 
-    Where the lattice ends before the integrand does, the rest counts for the last point.
+    Where the lattice ends before the integrand does, the rest counts for the last point; and, in the end, how much
+    further out the rest lies on the left and on the right, times its share.
     """
     size, step = len(at.low), at.step
     against = down
@@ -124,10 +125,12 @@ def integrand(
         first -= 1
         weight[first] = math.exp(there)
         total += weight[first]
+    left, right = 0.0, 0.0
     if first == 0:
         rest = weight[0] / math.expm1(up * step)
         weight[0] += rest
         total += rest
+        left = -rest * step / math.expm1(-up * step)
     while last < size - 1:
         there = _height(last + 1, up, down, at, places, missed) - here
         if there < -GONE:
@@ -139,9 +142,10 @@ def integrand(
         rest = weight[last] / math.expm1(down * step)
         weight[last] += rest
         total += rest
+        right = -rest * step / math.expm1(-down * step)
     for j in range(first, last + 1):
         weight[j] /= total
-    return first, last, here + math.log(total * step)
+    return first, last, here + math.log(total * step), left / total, right / total
 
 
 @njit(nogil=True)
@@ -158,9 +162,11 @@ def likelihood(begin: int, end: int, pairs: Any, prior: Any, at: Any, gradient: 
     for g in range(begin, end):
         of = slice(pairs.starts[g], pairs.starts[g + 1])
         places, missed, hits = pairs.places[of], pairs.missed[of], pairs.hits[of]
-        first, last, log = integrand(prior.alpha + pairs.clicks[g], prior.beta, prior.curve, at, places, missed, weight)
+        up = prior.alpha + pairs.clicks[g]
+        first, last, log, left, right = integrand(up, prior.beta, prior.curve, at, places, missed, weight)
         cells = len(places)
-        own[: cells + 2] = 0.0
+        own[:cells] = 0.0
+        own[cells], own[cells + 1] = -left, -right
         for j in range(first, last + 1):
             own[cells] += weight[j] * at.low[j]
             own[cells + 1] += weight[j] * at.high[j]
@@ -189,7 +195,7 @@ def attractions(begin: int, end: int, pairs: Any, prior: Any, at: Any, out: Any)
     for g in range(begin, end):
         of = slice(pairs.starts[g], pairs.starts[g + 1])
         up = prior.alpha + pairs.clicks[g]
-        first, last, _ = integrand(up, prior.beta, prior.curve, at, pairs.places[of], pairs.missed[of], weight)
+        first, last, _, _, _ = integrand(up, prior.beta, prior.curve, at, pairs.places[of], pairs.missed[of], weight)
         out[g] = 0.0
         for j in range(first, last + 1):
             out[g] += weight[j] * math.exp(at.low[j])
