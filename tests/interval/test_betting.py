@@ -107,7 +107,8 @@ def test_many_groups_at_once_are_each_alone() -> None:
     least = np.array([0.0, -1.0, -3.0, 0.0])
     found = lower_bounds(starts, Units.joined(parts), least, 0.05)
     alone = [lower_bound(part, low, 0.05) for part, low in zip(parts, least, strict=True)]
-    assert found.tolist() == alone
+    assert found == pytest.approx(alone, abs=2e-3)  # of many at once, the smallest bets are left out
+    assert (found <= alone).all()
     assert found[2] == -3.0  # nothing was seen
 
 

@@ -49,6 +49,7 @@ def compare(
     reward_range: str | Sequence[float] | None = None,
     features: Any = None,
     model: str | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Whether `target` is better than `baseline`, by one bound on the difference of their values (genspec2021).
 
@@ -63,7 +64,7 @@ def compare(
     'target'
     """
     call = called(compare, locals())
-    log = read_log(log)
+    log = read_log(log, cluster=cluster)
     check_confidence(confidence)
     limits = check_range(reward_range)
     if interval is not None and interval not in INTERVALS:

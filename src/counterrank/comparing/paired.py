@@ -20,7 +20,7 @@ from counterrank.estimate.difference import difference
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
 from counterrank.judging.clip import ClipChoice, clipped, grid_below, key, picked, warning
 from counterrank.judging.distance import add_distance
-from counterrank.judging.evaluate import OPEN, filled, finished, row_of
+from counterrank.judging.evaluate import OPEN, clustered, filled, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
 from counterrank.result.row import Row
@@ -107,7 +107,7 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
         notes=[
             *run.reading.notes,
             *notes,
-            *question.said(target),
+            *(*question.said(target), *clustered(run)),
             f"{name} assumes: {estimator.assumption}",
             *([estimator.of_difference] if estimator.of_difference else []),
         ],
@@ -171,11 +171,12 @@ def _interval(
         return kind, None, None, ["no theorem3 interval: it is for the value of one policy, not for a difference"]
     width = gap.width if gap.width is not None and math.isfinite(gap.width) else None
     try:
-        spread = Spread(value=value, stderr=stderr, impressions=n, effective=size, width=width)
-        ends = INTERVALS[kind](filled(spread, kind, gap), how.confidence)
+        spread = filled(Spread(value=value, stderr=stderr, impressions=n, effective=size, width=width), kind, gap)
+        ends = INTERVALS[kind](spread, how.confidence)
     except NoInterval as reason:
         return kind, None, None, [f"no {kind} interval: {reason}"]
-    return kind, *ends, [OPEN] if math.inf in (-ends[0], ends[1]) else []
+    said = spread.terms.notes if spread.terms is not None else []
+    return kind, *ends, [*said, *([OPEN] if math.inf in (-ends[0], ends[1]) else [])]
 
 
 def _chosen(choice: ClipChoice, auto: bool) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.plan import Plan, WantedRankings
 from counterrank.engine.records import PairSlots, ShownRows
-from counterrank.engine.tables import PairTable, Vocabulary
+from counterrank.engine.tables import KeyCodes, PairTable, Vocabulary
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.log.keys import text_key
@@ -30,10 +30,11 @@ class CodedRows:
     impressions: NDArray[np.int64] | None  # None: one each
     starts: Codes  # where the rows of each query begin; empty where they are not in order
     reward: NDArray[np.float64] | None = None  # from the rewards' origin; None: clicks are counted
+    cluster: Codes | None = None
 
     @property
     def nbytes(self) -> int:
-        columns = (self.coded, self.impressions, self.starts, self.reward)
+        columns = (self.coded, self.impressions, self.starts, self.reward, self.cluster)
         return sum(column.nbytes for column in columns if column is not None)
 
 
@@ -48,6 +49,7 @@ class Coder:
         self.top = plan.top or UNCUT
         self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
         self.items = Vocabulary(kinds.integer_items, kinds.native_items)
+        self.clusters = KeyCodes(integer=False, native=False)
         self.pairs = PairTable(1)
         self.size = np.zeros(16, dtype=np.int64)
         self.before_growth = before_growth
@@ -112,7 +114,7 @@ class Coder:
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
-        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions, None)
+        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions, None, self.clustered(rows))
 
     def by_query(
         self,
@@ -120,6 +122,7 @@ class Coder:
         coded: NDArray[np.int32],
         impressions: NDArray[np.int64] | None,
         reward: NDArray[np.float64] | None,
+        cluster: Codes | None = None,
     ) -> CodedRows:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
@@ -128,7 +131,14 @@ class Coder:
             None if impressions is None else impressions[order],
             starts,
             None if reward is None else reward[order],
+            None if cluster is None else cluster[order],
         )
+
+    def clustered(self, rows: Rows) -> Codes | None:
+        """The code of each row's cluster, where they are asked for."""
+        if not self.plan.clusters or rows.cluster is None:
+            return None
+        return self.clusters.encode(rows.cluster, None)
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

@@ -34,6 +34,7 @@ def plan_for(needs: frozenset[Need], setting: Setting, *, spare: bool = False) -
         all_items=setting.top is not None and any(policy.ranks_all for policy in policies),
         whole_log=isinstance(setting.examination, str) and setting.examination == "em",
         days="day" in setting.log.columns,
+        clusters="cluster" in setting.log.columns,
     )
 
 
