@@ -81,6 +81,7 @@ class Estimate:
             own=None,
             within=None,
             terms=None,
+            query_terms=None,
             no_terms=NO_CLUSTERS,
             warnings=[*self.warnings, why],
         )
