@@ -88,9 +88,7 @@ def compare(
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
     if run.clusters is not None:
-        notes.append(
-            "the bound takes clicks for independent, whatever their cluster: an `estimator` would count by it"
-        )
+        notes.append("the bound takes clicks for independent, whatever their cluster: an `estimator` would count by it")
     return _relative(question, sides, call, confidence, notes, run.reading)
 
 

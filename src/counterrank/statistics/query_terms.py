@@ -42,7 +42,8 @@ class QueryUnits:
     def gathered(cls, queries: Codes, sizes: Vector, buckets: Codes, counts: Vector, sums: Vector) -> QueryUnits:
         """From rows in any order, repeats allowed."""
         used = np.flatnonzero(counts > 0)
-        queries, sizes, buckets, counts, sums = (each[used] for each in (queries, sizes, buckets, counts, sums))
+        queries, buckets = queries[used], buckets[used]
+        sizes, counts, sums = sizes[used], counts[used], sums[used]
         place = np.asarray(queries, dtype=np.int64) * BUCKETS + buckets
         alike = not len(sizes) or bool((sizes == sizes[0]).all())
         order = np.argsort(place, kind="stable") if alike else np.lexsort((buckets, sizes, queries))
