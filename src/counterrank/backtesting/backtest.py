@@ -211,7 +211,8 @@ def _squares(run: Pass, problems: Sequence[Weighing]) -> NDArray[np.float64]:
     ones, zeros = np.broadcast_to(1.0, shape), np.broadcast_to(0.0, shape)
     size = len(problems)
     scale, constant = np.stack([p.weights for p in problems]), np.zeros((size, len(run.counts.impressions)))
-    return run.moments(Coefficients(pairs, [ones] * size, [zeros] * size, scale, constant)).sums[:, :, 1]
+    wanted = Coefficients(pairs=pairs, weight=[ones] * size, offset=[zeros] * size, scale=scale, constant=constant)
+    return run.moments(wanted).sums[:, :, 1]
 
 
 def _wanted(days: Days, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:

@@ -40,6 +40,7 @@ def compare(
     reward_range: str | Sequence[float] | None = None,
     features: Any = None,
     model: str | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Whether `target` is better than `baseline`, by one bound on the difference of their values.
 
@@ -53,7 +54,7 @@ def compare(
     'undecided'
     """
     call = called(compare, locals())
-    log = read_log(log)
+    log = read_log(log, cluster=cluster)
     check_confidence(confidence)
     limits = check_range(reward_range)
     if interval is not None and interval not in INTERVALS:
@@ -78,6 +79,8 @@ def compare(
     notes = [*run.reading.notes, *question.said(sides[0])]
     if isinstance(logging, str) and logging == "propensity":
         notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
+    if run.clusters is not None:
+        notes.append("the bound takes clicks for independent, whatever their cluster: an `estimator` would count by it")
     return compare_by_bound(question, sides, call, confidence, notes, run.reading)
 
 

@@ -23,7 +23,7 @@ from counterrank.estimate.estimator import needs_of
 from counterrank.findings.diagnosis import Diagnosis
 from counterrank.judging.clip import ClipChoice, clipped, grid_below, key, picked, warning
 from counterrank.judging.distance import add_distance
-from counterrank.judging.evaluate import finished, row_of
+from counterrank.judging.evaluate import clustered, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
 from counterrank.result.row import Row
@@ -152,7 +152,7 @@ def _judged(
         notes=[
             *run.reading.notes,
             *notes,
-            *question.said(target),
+            *(*question.said(target), *clustered(run)),
             f"{name} assumes: {estimator.assumption}",
             *([estimator.of_difference] if estimator.of_difference else []),
         ],

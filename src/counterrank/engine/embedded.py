@@ -20,10 +20,12 @@ from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tallier import Tallier
+from counterrank.engine.unit_sums import UnitSums
 from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.order import id_order, in_order, places
@@ -81,8 +83,17 @@ class EmbeddedPass:
         self.reading = reader.reading
         self.counts = self._finish()
 
+    @property
+    def clusters(self) -> ClusterSizes | None:
+        return ClusterSizes.of(self.tallier.cluster_sizes) if self.plan.clusters else None
+
     def _columns(self) -> list[str]:
-        return ["impressions", self.plan.metric, *(["propensity"] if self.plan.by_propensity else [])]
+        return [
+            "impressions",
+            self.plan.metric,
+            *(["propensity"] if self.plan.by_propensity else []),
+            *(["cluster"] if self.plan.clusters else []),
+        ]
 
     def _count(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
         self.log_impressions += int(rows.impressions.astype(np.float64).sum())
@@ -234,6 +245,8 @@ class EmbeddedPass:
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
 
+        units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
+
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
@@ -241,22 +254,24 @@ class EmbeddedPass:
                                 coefficients.constant, out, cross[thread], spread[thread])  # fmt: skip
 
         def done() -> Moments:
-            whole = spread.sum(axis=0)
-            spreads = [Spreads(*(Histogram.dense(each) for each in whole[e])) for e in range(estimators)]
+            spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0)]
             half = cross.sum(axis=0)  # one side of the diagonal
-            return Moments(out, half + np.tril(half, -1).T, spreads)
+            return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
 
         if not self.kept.complete:
             self._sampled = []
             for part in self._again():
                 add(part, 0, len(part.coded))
                 self._sampled.append(self._picked(part))
+                units.add(part, pair_query, table)
             return done()
         in_order = [part for part in kept if len(part.starts)]
         for part in kept:
+            units.add(part, pair_query, table)
             if not len(part.starts):
                 add(part, 0, len(part.coded))
         for part in self.kept.on_disk():
+            units.add(part, pair_query, table)
             add(part, 0, len(part.coded))
 
         blocks = self._blocks(table[0].nbytes)

@@ -34,6 +34,7 @@ class Tallier:
         self.days = Vocabulary(integer=True, native=True)
         self.per_day = np.zeros((64, 3))  # impressions, Σ reward, Σ reward²
         self.extremes: tuple[float, float] | None = None  # the least and the largest reward of the queries asked for
+        self.cluster_sizes = np.zeros(0)  # impressions of each cluster
         self.looks = np.zeros((0, 4), dtype=np.int64)
         self.last_at = np.zeros((0, 0), dtype=np.int64)
 
@@ -77,7 +78,13 @@ class Tallier:
         if plan.looks:
             tally_looks(codes, coded, rows.impressions, self.looks, self.last_at)
         kept = reward if plan.metric == "reward" else None
-        return coder.by_query(codes, coded, rows.impressions if counted else None, kept, days)
+        cluster = coder.clustered(rows)
+        if cluster is not None:
+            mine = (codes >= 0) & covered[codes]
+            sizes = np.bincount(cluster[mine], rows.impressions[mine], coder.clusters.size)
+            sizes[: len(self.cluster_sizes)] += self.cluster_sizes
+            self.cluster_sizes = sizes
+        return coder.by_query(codes, coded, rows.impressions if counted else None, kept, days, cluster)
 
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""

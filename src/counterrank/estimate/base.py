@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.influence import Influence
+from counterrank.statistics.cluster_terms import ClusterTerms, capped
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.query_terms import QueryTerms, QueryUnits
 from counterrank.statistics.terms import Terms, Units
 
 Vector = NDArray[np.float64]
+
+
+NO_CLUSTERS = "it needs the terms of clusters, which this estimator, going by rankings, does not give"
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,25 @@ class Estimate:
     by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
     limits: tuple[float, float] | None = None  # between what numbers its weights can lie, whatever the log shows
     terms: Callable[[], Terms] | None = None  # what the value is the mean of, where a term can only reach so far
+    query_terms: Callable[[], QueryTerms] | None = None  # the same of each query, where they were asked for
     no_terms: str = "the value is no mean of one bounded term per impression, which it needs"
+
+    def unclustered(self) -> Estimate:
+        """What is left of one by groups of rankings, which do not tell clusters apart: no error, no interval."""
+        why = "no standard error: it goes by rankings, which do not tell clusters apart; take ip, pbm or item"
+        return replace(
+            self,
+            second_moment=None,
+            spreads=None,
+            width=None,
+            influence=None,
+            own=None,
+            within=None,
+            terms=None,
+            query_terms=None,
+            no_terms=NO_CLUSTERS,
+            warnings=[*self.warnings, why],
+        )
 
 
 @dataclass(frozen=True)
@@ -139,11 +162,23 @@ class LinearEstimate:
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
     curve: CurveError | None = None  # where weights go by a curve that was fitted
 
-    def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
-        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
+    def finished(
+        self,
+        moments: NDArray[np.float64],
+        spreads: Spreads,
+        counts: Counts,
+        clusters: ClusterTerms | None = None,
+        by_query: QueryUnits | None = None,
+    ) -> Estimate:
+        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread.
+
+        Where there are `clusters`, (Σψ)² of each stands for ψ² of its impressions.
+        """
         r, r2, w, w2 = moments.T
         impressions = counts.impressions
         second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
+        if clusters is not None:
+            second = clusters.second_moment(counts.total)
         second += self.thin.total() if self.thin is not None else 0.0
         if self.curve is not None:
             second += self.curve.variance() * counts.total * (counts.total - 1)
@@ -151,8 +186,10 @@ class LinearEstimate:
         least, most = self._reach(counts)
 
         def terms() -> Terms:
-            units = Units.of(spreads.term)
-            return Terms(units, units, float(least.min()), float(most.max()))
+            units, said = (Units.of(spreads.term), []) if clusters is None else capped(clusters.units.units())
+            return Terms(units, units, float(least.min()), float(most.max()), said)
+
+        queries = QueryTerms(by_query, by_query, least, most) if by_query is not None and self.bounded else None
 
         return Estimate(
             value=self.value,
@@ -165,12 +202,13 @@ class LinearEstimate:
             mean_weight=float(w.sum() / impressions.sum()),
             expected_weight=self.expected_weight,
             spreads=lambda: spreads,
-            width=float(most.max() - least.min()) if self.bounded else None,
+            width=float(most.max() - least.min()) if self.bounded and clusters is None else None,
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
-            within=self._within(r, r2, counts) if self.bounded else None,
+            within=self._within(r, r2, counts) if self.bounded and clusters is None else None,
             unseen=self.unseen,
             curve_variance=self.curve.variance() if self.curve is not None else 0.0,
             terms=terms if self.bounded else None,
+            query_terms=(lambda: queries) if queries is not None else None,
         )
 
     def less(self, other: LinearEstimate) -> LinearEstimate:

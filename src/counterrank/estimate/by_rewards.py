@@ -76,6 +76,7 @@ class ByRewards(Estimator):
             value = float((sums.credit.sum() + counts.origin * mass) / n)
             shift, level, gain = -counts.origin, value, 1.0
         influence = found.influence(shift, level, gain)
+        terms = None if self.self_normalised else group_terms(evidence, found.chunks, influence, found.limits)
         second = sums.second_moment(evidence, shift, level) + found.drawn * n * (n - 1)
         return Estimate(
             value=value,
@@ -96,7 +97,8 @@ class ByRewards(Estimator):
             unseen=sums.unseen,
             sizes=sums.effective_sizes() if found.own is not None or not self.self_normalised else None,
             limits=None if self.self_normalised else found.limits,
-            terms=None if self.self_normalised else group_terms(evidence, found.chunks, influence, found.limits),
+            terms=terms.whole if terms is not None else None,
+            query_terms=terms.by_query if terms is not None else None,
             no_terms=NO_MEAN if self.self_normalised else NO_RANGE,
         )
 

@@ -73,6 +73,7 @@ def difference(
     limits = None
     if one.limits is not None and other.limits is not None:
         limits = one.limits[0] - other.limits[1], one.limits[1] - other.limits[0]
+    terms = None if limits is None else group_terms(sides[0], chunks, influence, limits)
     return Estimate(
         value=one.value - other.value,
         per_query=per_query,
@@ -83,7 +84,8 @@ def difference(
         spreads=lambda: spreads(sides[0], chunks, influence),
         width=_width(one, other, sides[0]),
         within=within,
-        terms=None if limits is None else group_terms(sides[0], chunks, influence, limits),
+        terms=terms.whole if terms is not None else None,
+        query_terms=terms.by_query if terms is not None else None,
         no_terms=one.no_terms,
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from counterrank.estimate.base import Vector
 from counterrank.estimate.groups import Chunks
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.spread import NOTHING
+from counterrank.ids import Codes
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.histogram import Histogram
+from counterrank.statistics.query_terms import QueryTerms, QueryUnits
 from counterrank.statistics.terms import Terms, Units
 
 Range = tuple[float, float]
@@ -24,33 +27,57 @@ def reward_limits(evidence: Evidence) -> Range | None:
     return (0.0, float(evidence.weights.sum())) if evidence.of_clicks else evidence.limits
 
 
-def group_terms(evidence: Evidence, chunks: Chunks, influence: Influence, weights: Range) -> Callable[[], Terms] | None:
-    """What an impression brings to the value is its weight, within `weights`, times its reward.
+@dataclass(frozen=True)
+class GroupTerms:
+    """What an impression brings to the value: its weight, within `weights`, times its reward, within `rewards`.
 
     Of a group, the two rewards with its sums that speak least for a high mean are the least possible one and another;
     those that speak least for a low mean are the largest possible one and another. That is so because the third
     derivative of the logarithm is positive (Chebyshev, Markov and Krein on moments).
     """
-    limits = reward_limits(evidence)
-    if limits is None:
-        return None
-    products = [w * r for w in weights for r in limits if r != 0 or np.isfinite(w)] + [0.0] * (0.0 in limits)
-    origin = evidence.counts.origin
 
-    def terms() -> Terms:
+    evidence: Evidence
+    chunks: Chunks
+    influence: Influence
+    weights: Range
+    rewards: Range
+
+    def whole(self) -> Terms:
+        """Of all impressions."""
         found = [NOTHING, NOTHING]
-        for chunk in chunks():
-            moved = influence(chunk)
+        for side, _, values, often in self._points():
+            found[side] += Histogram.of(values, often)
+        return Terms(Units.of(found[0]), Units.of(found[1]), *self._reach())
+
+    def by_query(self) -> QueryTerms:
+        """Of each query; how far a term can reach is told for all of them together."""
+        found: list[list[QueryUnits]] = [[], []]
+        for side, queries, values, often in self._points():
+            found[side].append(QueryUnits.of(queries, values, often))
+        least, most = (np.full(len(self.evidence.counts.impressions), end) for end in self._reach())
+        return QueryTerms(QueryUnits.joined(found[0]), QueryUnits.joined(found[1]), least, most)
+
+    def _reach(self) -> Range:
+        products = [w * r for w in self.weights for r in self.rewards if r != 0] + [0.0] * (0.0 in self.rewards)
+        return min(products), max(products)
+
+    def _points(self) -> Iterator[tuple[int, Codes, Vector, Vector]]:
+        """For each bound, 0 the lower and 1 the upper: queries, terms and how often each came."""
+        inside = tuple(end - self.evidence.counts.origin for end in self.rewards)
+        for chunk in self.chunks():
+            moved = self.influence(chunk)
             sums = chunk.impressions, chunk.reward, chunk.reward2
-            inside = limits[0] - origin, limits[1] - origin
             least, most = _from_least(*sums, *inside), _from_most(*sums, *inside)
-            rising = moved.slope >= 0
+            rising, queries = moved.slope >= 0, np.tile(chunk.queries, 2)
             for side, (one, other) in enumerate(((least, most), (most, least))):
                 reward, often = (np.where(rising, a, b) for a, b in zip(one, other, strict=True))
-                found[side] += Histogram.of((moved.slope * reward + moved.term).ravel(), often.ravel())
-        return Terms(Units.of(found[0]), Units.of(found[1]), min(products), max(products))
+                yield side, queries, (moved.slope * reward + moved.term).ravel(), often.ravel()
 
-    return terms
+
+def group_terms(evidence: Evidence, chunks: Chunks, influence: Influence, weights: Range) -> GroupTerms | None:
+    """None where nobody said between what numbers rewards can lie."""
+    rewards = reward_limits(evidence)
+    return GroupTerms(evidence, chunks, influence, weights, rewards) if rewards is not None else None
 
 
 def _from_least(n: Vector, f: Vector, f2: Vector, low: float, high: float) -> tuple[Vector, Vector]:

@@ -43,6 +43,7 @@ class RankClickThrough(Estimator):
         def influence(chunk: Rankings) -> Moved:
             return alike(len(chunk), 1.0, counts.origin - value, 1.0, counts.origin)
 
+        terms = group_terms(evidence, lambda: ranked(evidence), influence, (1.0, 1.0))
         return Estimate(
             value=value,
             per_query=self.by_query(evidence),
@@ -56,6 +57,7 @@ class RankClickThrough(Estimator):
             influence=influence,
             sizes=counts.impressions.astype(np.float64),
             limits=(1.0, 1.0),
-            terms=group_terms(evidence, lambda: ranked(evidence), influence, (1.0, 1.0)),
+            terms=terms.whole if terms is not None else None,
+            query_terms=terms.by_query if terms is not None else None,
             no_terms=NO_RANGE,
         )

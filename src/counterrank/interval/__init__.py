@@ -2,7 +2,7 @@
 
 from counterrank.interval.base import Interval, NoInterval, Spread
 from counterrank.interval.bernstein import empirical_bernstein, terms_needed
-from counterrank.interval.betting import betting
+from counterrank.interval.betting import betting, query_bounds
 from counterrank.interval.bootstrap import bootstrap
 from counterrank.interval.deviation import deviation
 from counterrank.interval.empirical import bernstein
@@ -37,6 +37,7 @@ __all__ = [
     "Spread",
     "deviation",
     "empirical_bernstein",
+    "query_bounds",
     "terms_needed",
     "usual",
 ]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.interval.base import NoInterval, Spread
+from counterrank.statistics.query_terms import QueryTerms
 from counterrank.statistics.terms import Units
 
 Vector = NDArray[np.float64]
@@ -39,6 +40,26 @@ def betting(spread: Spread, confidence: float) -> tuple[float, float]:
     return lower, -upper
 
 
+def query_bounds(terms: QueryTerms, confidence: float) -> tuple[Vector, Vector]:
+    """(Q,) both bounds of each query's own mean, (1 − confidence)/2 a side; those of a term where it has no units.
+
+    Where a query's terms are open to one side, so is its bound. Every query has its own chance of being wrong: who
+    picks among many corrects the confidence.
+    """
+    delta, ends = (1 - confidence) / 2, []
+    for units, least, most, sign in (
+        (terms.for_lower, terms.least, terms.most, 1),
+        (terms.for_upper, terms.least, terms.most, -1),
+    ):
+        starts, owner, each = units.starts(len(least)), units.queries, units.units()
+        inside = each.within(least[owner], most[owner])
+        losing = least if sign > 0 else -most
+        known = np.isfinite(losing)
+        found = lower_bounds(starts, inside if sign > 0 else inside.mirrored(), np.where(known, losing, 0.0), delta)
+        ends.append(np.where(known, found, -np.inf))
+    return ends[0], -ends[1]
+
+
 def lower_bound(units: Units, least: float, delta: float) -> float:
     """What the mean per impression is above, but for a chance of δ, if no term per impression is below `least`.
 
@@ -52,11 +73,12 @@ def lower_bound(units: Units, least: float, delta: float) -> float:
 
 
 def lower_bounds(starts: Codes, units: Units, least: Vector, delta: float) -> Vector:
-    """The same of many groups of units, of which the g-th goes from starts[g] to starts[g + 1]; −∞ for no units."""
-    from counterrank.interval.mixture import BETS, WEIGHTS, least_means  # compiled
+    """The same of many groups of units, of which the g-th goes from starts[g] to starts[g + 1]."""
+    from counterrank.interval.mixture import BETS, CLOSE, NEAR, WEIGHTS, least_means  # compiled
 
     out = np.empty(len(least))
     columns = (units.counts, units.sums, units.low, units.high, units.sizes)
     made = (np.ascontiguousarray(each, dtype=np.float64) for each in columns)
-    least_means(starts.astype(np.int64), *made, least.astype(np.float64), -math.log(delta), BETS, WEIGHTS, out)
+    close = CLOSE if len(least) == 1 else NEAR
+    least_means(starts.astype(np.int64), *made, least.astype(np.float64), -math.log(delta), close, BETS, WEIGHTS, out)
     return out

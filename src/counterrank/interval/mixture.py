@@ -18,10 +18,12 @@ from counterrank.compiled import njit
 STEP, FIRST, LAST = 0.5, -16.0, 5.0  # of the logits of the bets
 FLAT = -5.5, 1.0  # between these all logits have the same weight: bets from 0.4 % to 73 %
 BELOW, ABOVE = 0.3, 1.0  # how fast the weight falls outside, per unit of the logit
-NEGLIGIBLE = 30.0  # bets with e⁻³⁰ of what is needed are left out, which only takes from the capital
-CLOSE = 1e-10  # relative to the distance from the mean
+CLOSE, NEAR = 1e-10, 1e-6  # relative to the distance from the mean: of one bound, and of many at once
 ROUNDING = 1e-13  # the least step, relative; it doubles with every step back
 ROUNDS = 100
+MANY, TINY = 1e5, 1e-4  # where many bounds are asked for, bets this small say nothing of fewer impressions: left out
+ROOT, LOG2, OFFSET = math.sqrt(2.0), math.log(2.0), 2.0**52 + 1023
+FRACTION, ONE, WHOLE, DIGITS = (np.uint64(each) for each in ((1 << 52) - 1, 1023 << 52, 1075 << 52, 52))  # bits
 
 
 def _bets() -> tuple[np.ndarray, np.ndarray]:
@@ -35,16 +37,18 @@ BETS, WEIGHTS = _bets()
 
 
 @njit(nogil=True)
-def least_means(starts, counts, sums, low, high, sizes, least, target, bets, weights, out):
+def least_means(starts, counts, sums, low, high, sizes, least, target, close, bets, weights, out):
     """Of each group of units, starts[g] to starts[g+1], the largest m whose capital reaches e^target for all below.
 
-    `least` is one per group. Between its edges a bucket's units are put on the edges, so that the mean is kept: the
-    logarithm is concave, so this takes from the capital.
+    `least` is one per group. A bound is off by `close` of its distance from the mean at most, to the safe side. Between
+    its edges a bucket's units are put on the edges, so that the mean is kept: the logarithm is concave, so this takes
+    from the capital.
     """
     most = 0
     for g in range(len(starts) - 1):
         most = max(most, starts[g + 1] - starts[g])
     y, mass, size = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
+    few = np.searchsorted(bets, TINY) if close > CLOSE else 0
     for g in range(len(starts) - 1):
         used, largest, whole, total = 0, 0.0, 0.0, 0.0
         for i in range(starts[g], starts[g + 1]):
@@ -65,11 +69,12 @@ def least_means(starts, counts, sums, low, high, sizes, least, target, bets, wei
         out[g] = least[g]
         if total > 0.0:
             points = y[:used], mass[:used], size[:used]
-            out[g] += _crossing(points, largest, whole, total / whole, target, bets, weights)
+            some = few if whole < MANY else 0
+            out[g] += _crossing(points, largest, whole, total / whole, target, close, bets[some:], weights[some:])
 
 
 @njit(nogil=True)
-def _crossing(points, largest, whole, mean, target, bets, weights):
+def _crossing(points, largest, whole, mean, target, close, bets, weights):
     """Where the capital is e^target, as t = m + B, or a little below; 0 where it never is.
 
     The logarithm of the capital is convex and falls with log t, so that Newton's steps come from below, where the
@@ -81,39 +86,60 @@ def _crossing(points, largest, whole, mean, target, bets, weights):
         spread += mass[i] * (y[i] - mean * size[i]) ** 2
     wide = math.sqrt(2 * (target + 2.5) * spread) / whole  # about what it will be
     t = max(mean - wide, mean / (1.0 + wide / mean) ** 2)
-    active = np.ones(len(bets), dtype=np.bool_)
-    logs, slopes = np.empty(len(bets)), np.empty(len(bets))
+    room = np.empty((5, len(bets)))
+    bits = room.view(np.uint64)
+    shares, final = bets / largest, np.zeros(2)
     back = ROUNDING
     for _ in range(ROUNDS):
-        best = -np.inf
-        for j in range(len(bets)):
-            if not active[j]:
-                continue
-            u = bets[j] / largest
-            value, slope = weights[j], 0.0
-            for i in range(len(y)):
-                gain = u * y[i] / t
-                factor = 1.0 - u * size[i] + gain
-                value += mass[i] * math.log(factor)
-                slope -= mass[i] * gain / factor
-            logs[j], slopes[j] = value, slope
-            best = max(best, value)
-        capital, slope = 0.0, 0.0
-        for j in range(len(bets)):
-            if active[j]:
-                share = math.exp(logs[j] - best)
-                capital += share
-                slope += share * slopes[j]
-        above = best + math.log(capital) - target
-        step = -above / (slope / capital)
+        _capital(points, t, shares, weights, room, bits, final)
+        above, slope = final[0] - target, final[1]
+        step = -above / slope
         if above >= 0.0:
-            if step * t <= CLOSE * (mean - t) or step <= back:
+            if step * t <= close * (mean - t) or step <= back:
                 return t
-            for j in range(len(bets)):  # a bet that has so little here has less where the capital is e^target
-                active[j] = active[j] and logs[j] > target - NEGLIGIBLE
         else:
             step, back = min(max(step, -50.0), -back), 2 * back
         t *= math.exp(step)
         if not t > 0.0:
             return 0.0
-    return t if above >= 0.0 else 0.0
+    return 0.0
+
+
+@njit(nogil=True)
+def _capital(points, t, shares, weights, room, bits, out):
+    """The logarithm of the mixture's capital, and its slope in log t.
+
+    log is spelled out, as exponent and series of the fraction, so that all bets are reckoned at once: it is right to
+    thirteen digits.
+    """
+    y, mass, size = points
+    logs, slopes = room[0], room[1]
+    logs[:] = weights
+    slopes[:] = 0.0
+    for i in range(len(y)):
+        often, ratio, whole = mass[i], y[i] / t, size[i]
+        for j in range(len(shares)):
+            gain = shares[j] * ratio
+            factor = 1.0 - shares[j] * whole + gain
+            room[2, j] = factor
+            slopes[j] -= often * gain / factor
+        for j in range(len(shares)):
+            bits[3, j] = (bits[2, j] & FRACTION) | ONE
+            bits[4, j] = (bits[2, j] >> DIGITS) | WHOLE  # the exponent, as digits of a number
+        for j in range(len(shares)):
+            fraction, exponent = room[3, j], room[4, j] - OFFSET
+            up = 1.0 if fraction > ROOT else 0.0
+            fraction -= 0.5 * up * fraction
+            s = (fraction - 1.0) / (fraction + 1.0)
+            s2 = s * s
+            series = 1 / 13 + s2 * (1 / 15 + s2 / 17)
+            series = 1 / 7 + s2 * (1 / 9 + s2 * (1 / 11 + s2 * series))
+            series = 1.0 + s2 * (1 / 3 + s2 * (1 / 5 + s2 * series))
+            logs[j] += often * ((exponent + up) * LOG2 + 2.0 * s * series)
+    best = logs.max()
+    capital, slope = 0.0, 0.0
+    for j in range(len(shares)):
+        share = math.exp(logs[j] - best)
+        capital += share
+        slope += share * slopes[j]
+    out[0], out[1] = best + math.log(capital), slope / capital

@@ -59,6 +59,7 @@ def evaluate(
     reward_range: str | Sequence[float] | None = None,
     features: Any = None,
     model: str | None = None,
+    cluster: str | None = None,
 ) -> Evaluation:
     """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
 
@@ -73,7 +74,7 @@ def evaluate(
     1.0
     """
     call = called(evaluate, locals())
-    log = read_log(log)
+    log = read_log(log, cluster=cluster)
     check_confidence(confidence)
     limits = check_range(reward_range)
     if interval is not None and interval not in INTERVALS:
@@ -120,7 +121,15 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=rows,
-        notes=[*said, *clips_told(choices), *run.reading.notes, *notes, *evidence.told, *question.said(evidence)],
+        notes=[
+            *said,
+            *clips_told(choices),
+            *run.reading.notes,
+            *notes,
+            *evidence.told,
+            *question.said(evidence),
+            *clustered(run),
+        ],  # fmt: skip
         per_query=_per_query(counts, estimates),
         reading=run.reading,
         examination=_looked(evidence) if Need.EXAMINATION in needs else None,
@@ -179,25 +188,35 @@ def judged_row(
 
 
 def finished(
-    drafts: Mapping[str, Estimate | LinearEstimate], evidence: Evidence, run: Pass, cross: bool = True
+    drafts: Mapping[str, Estimate | LinearEstimate],
+    evidence: Evidence,
+    run: Pass,
+    cross: bool = True,
+    by_query: bool = False,
 ) -> tuple[dict[str, Estimate], Joint]:
-    """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share."""
+    """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share;
+    `by_query`: and the terms of each query."""
     joint = Joint({})
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, LinearEstimate)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
+    if run.clusters is not None:
+        done = {name: estimate.unclustered() for name, estimate in done.items()}
     if linear:
         moments = run.moments(
             Coefficients(
-                evidence.counts.pairs,
-                [draft.weight for _, draft in linear],
-                [draft.offset for _, draft in linear],
-                np.stack([draft.scale for _, draft in linear]),
-                np.stack([draft.constant for _, draft in linear]),
-                cross,
+                pairs=evidence.counts.pairs,
+                weight=[draft.weight for _, draft in linear],
+                offset=[draft.offset for _, draft in linear],
+                scale=np.stack([draft.scale for _, draft in linear]),
+                constant=np.stack([draft.constant for _, draft in linear]),
+                cross=cross,
+                by_query=by_query,
             )
         )
+        clusters, queries = moments.clusters or [None] * len(linear), moments.by_query or [None] * len(linear)
         for e, (name, draft) in enumerate(linear):
-            done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts)
+            found = moments.sums[:, e], moments.spreads[e], evidence.counts, clusters[e], queries[e]
+            done[name] = draft.finished(*found)
         if cross:
             joint = Joint.of(dict(linear), moments, evidence.counts)
     return {name: done[name] for name in drafts}, joint
@@ -216,8 +235,10 @@ def row_of(
     chosen = kind if kind is not None else usual(size)
     spread, lower, upper = spread_of(estimate, n, distance.deviation if distance is not None else None), None, None
     if spread is not None:
+        spread = filled(spread, chosen, estimate)
+        said = [*said, *(spread.terms.notes if spread.terms is not None else [])]
         try:
-            lower, upper = INTERVALS[chosen](filled(spread, chosen, estimate), confidence)
+            lower, upper = INTERVALS[chosen](spread, confidence)
         except NoInterval as reason:
             said = [*said, f"no {chosen} interval: {reason}"]
         if (lower, upper) != (_finite(lower), _finite(upper)):
@@ -252,6 +273,11 @@ def spread_of(estimate: Estimate, impressions: int, deviation: float | None) -> 
         width=_finite(estimate.width),
         deviation=deviation,
     )
+
+
+def clustered(run: Pass) -> list[str]:
+    """What to know of the clusters of a log that has them."""
+    return [] if run.clusters is None else [f"standard errors are by cluster: {run.clusters.told()}"]
 
 
 def filled(spread: Spread, kind: str, estimate: Estimate) -> Spread:

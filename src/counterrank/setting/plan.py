@@ -35,6 +35,7 @@ def plan_for(needs: frozenset[Need], setting: Setting, *, spare: bool = False) -
         all_items=setting.top is not None and any(policy.ranks_all for policy in policies),
         whole_log=Need.EXAMINATION in needs and is_fitted(setting.examination),
         days="day" in setting.log.columns,
+        clusters="cluster" in setting.log.columns,
     )
 
 

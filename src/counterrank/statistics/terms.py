@@ -53,7 +53,7 @@ class Units:
         """The same units with the sign of every term changed."""
         return Units(self.counts, -self.sums, -self.high, -self.low, self.sizes)
 
-    def within(self, least: float, most: float) -> Units:
+    def within(self, least: float | Vector, most: float | Vector) -> Units:
         """With edges no further out than a term per impression can reach; no sum is left outside by rounding."""
         mean = self.sums / self.counts
         low = np.minimum(np.maximum(self.low, least * self.sizes), mean)
