@@ -111,7 +111,9 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
             *([estimator.of_difference] if estimator.of_difference else []),
         ],
         model=asdict(done["target"].model) if done["target"].model is not None else None,
-        diagnosis=of_pair(name, (target, baseline), done, rows, alone),
+        diagnosis=of_pair(
+            name, (target, baseline), done, rows, alone, run.sample(counts.pairs) if target.of_clicks else None
+        ),
         asked=Asked.of(question, call, counts),
     )
 

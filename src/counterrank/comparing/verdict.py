@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator, PositionBased
-from counterrank.findings import Case, click_model, drift, queries
+from counterrank.findings import Case, Tested, assumptions, click_model, drift, queries
 from counterrank.findings.case import merged
 from counterrank.findings.diagnosis import Diagnosis, Finding
 from counterrank.findings.overlap import balance, clipped, overlap, supported
@@ -16,6 +17,7 @@ from counterrank.findings.weights import size, skew, ten
 from counterrank.judging.verdict import concluded
 from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
+from counterrank.statistics.sample import Sample
 from counterrank.words import percent
 
 THE_DIFFERENCE = "the difference"
@@ -48,9 +50,14 @@ def of_bound(
 
 
 def of_pair(
-    name: str, sides: tuple[Evidence, Evidence], done: Mapping[str, Estimate], rows: Mapping[str, Row], gap: Row
+    name: str,
+    sides: tuple[Evidence, Evidence],
+    done: Mapping[str, Estimate],
+    rows: Mapping[str, Row],
+    gap: Row,
+    sample: Sample | None = None,
 ) -> Diagnosis:
-    """Of paired differences of one estimator; `rows` has those of target and baseline."""
+    """Of paired differences of one estimator; `rows` has those of target and baseline, `sample` the log's clicks."""
     weighed = {side for side, evidence in zip(rows, sides, strict=True) if not evidence.same}
     mine = {side: row for side, row in rows.items() if side in weighed}  # the logging policy has no weights
     apart = Case(sides[0], {side: done[side] for side in mine}, mine, of=name)
@@ -60,6 +67,10 @@ def of_pair(
         findings.append(Finding("size", "do not trust", "the log gives no interval for the difference"))
     elif gap.value or gap.stderr:
         findings += [finding for find in (ten, skew) for finding in find(both)]
+    tested = Tested.of(sample, [(1, sides[0]), (-1, sides[1])])
+    if tested is not None:
+        found = assumptions(tested, {"difference": ESTIMATORS[name]}, {"difference": gap})
+        findings += [replace(finding, estimators=[]) for finding in found]
     findings += _shared(sides, ESTIMATORS[name], done["difference"].per_query)
     least = min((row.effective_sample_size or 0.0 for row in rows.values()), default=0.0)
     good = f"{_both(row.unsupported for row in rows.values())}, with {least:,.0f} impressions' worth of evidence"
