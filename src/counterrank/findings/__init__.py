@@ -8,9 +8,11 @@ from counterrank.findings.click_model import click_model
 from counterrank.findings.diagnosis import Finding
 from counterrank.findings.disagreement import disagreement
 from counterrank.findings.drift import day_table, drift
+from counterrank.findings.fitted import fitted
 from counterrank.findings.moving import moving
 from counterrank.findings.neighbours import neighbours, stopping
 from counterrank.findings.overlap import balance, clipped, overlap
+from counterrank.findings.possible import possible
 from counterrank.findings.queries import queries
 from counterrank.findings.rarity import rarity
 from counterrank.findings.tested import Tested
@@ -31,11 +33,13 @@ FINDINGS = {
     "neighbours": neighbours,
     "stopping": stopping,
     "moving": moving,
+    "possible": possible,
+    "fitted": fitted,
     "drift": drift,
     "queries": queries,
 }
 OF_USERS = (neighbours, stopping, moving)  # how clicks come about
-OF_ESTIMATORS = (overlap, clipped, balance, rarity, size, tails, ten, skew)  # each estimator on its own
+OF_ESTIMATORS = (overlap, clipped, balance, rarity, size, tails, ten, skew, possible, fitted)  # each on its own
 
 
 def assumptions(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[str, Row]) -> list[Finding]:

@@ -129,7 +129,7 @@ def evaluate(
             *evidence.told,
             *question.said(evidence),
             *clustered(run),
-        ],  # fmt: skip
+        ],
         per_query=_per_query(counts, estimates),
         reading=run.reading,
         examination=_looked(evidence) if Need.EXAMINATION in needs else None,

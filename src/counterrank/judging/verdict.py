@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from counterrank.estimate import ESTIMATORS
 from counterrank.findings import OF_ESTIMATORS, Case, Tested, assumptions, click_model, disagreement, drift, queries
+from counterrank.findings.click_model import UNTESTED
 from counterrank.findings.diagnosis import LEVELS, Diagnosis, Finding
 from counterrank.words import percent
 
@@ -37,7 +38,9 @@ def findings_of(case: Case) -> list[Finding]:
 def headline(case: Case, findings: list[Finding]) -> str | None:
     """Whom the verdict is about: of the estimators with the fewest doubts, the one with the most evidence.
 
-    Where evidence is alike, the one that assumes least. Those that are blind, such as `rctr` and `dm`, only where there
+    An assumption that the log is too thin to test speaks for nobody: of estimators with the same doubts, those without
+    one come first, and among those with one what assumes least, however much evidence it claims. Where evidence is
+    alike, too, the one that assumes least. Those that are blind, such as `rctr` and `dm`, only where there
     is no other: what they say does not rest on how the log bears on the target.
     """
     whole = [name for name, row in case.rows.items() if row.value is not None and row.lower is not None]
@@ -48,9 +51,12 @@ def headline(case: Case, findings: list[Finding]) -> str | None:
     if not judged:
         return None
 
-    def standing(name: str) -> tuple[int, float]:
-        mine = [LEVELS.index(finding.level) for finding in findings if name in finding.estimators]
-        return max(mine, default=0), -round(case.rows[name].effective_sample_size or 0.0, 6)
+    def standing(name: str) -> tuple[int, int, float]:
+        mine = [finding for finding in findings if name in finding.estimators]
+        worst = max((LEVELS.index(finding.level) for finding in mine), default=0)
+        untested = any(finding.numbers.get(UNTESTED) for finding in mine)
+        size = -round(case.rows[name].effective_sample_size or 0.0, 6)
+        return worst, 1 + case.estimator(name).assumes if untested else 0, size
 
     return min(judged, key=standing)  # the first of equals
 
