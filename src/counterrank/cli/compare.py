@@ -59,7 +59,7 @@ def compare(
     baseline_temperature: Annotated[
         float | None, typer.Option(help="For --baseline FILE with scores. Default: --temperature.")
     ] = None,
-    question: Annotated[JudgingOptions, QUESTION] = JudgingOptions(examination="reciprocal"),
+    question: Annotated[JudgingOptions, QUESTION] = JudgingOptions(examination=None),
     answer: Annotated[JudgedOptions, ANSWER] = JudgedOptions(),
     source: LogOptions,
 ) -> None:

@@ -122,7 +122,7 @@ def _judged(
     )
     verdict = decided(bound.lower, bound.upper, trust)
     more = Needed(0) if verdict != "undecided" else _further(done, alone, trust, counts.total, bound.kind)
-    table, by_query = per_query(counts, gap, [done[side] for side in SIDES], confidence)
+    table, by_query = per_query(counts, done, bound.kind, confidence)
     said = [f"{side}: {text}" for side, row in rows.items() for text in row.warnings]
     return Comparison(
         difference=value,
@@ -192,7 +192,7 @@ def _estimates(
             clips = grid_below(max(estimator.largest_weight(side) for side in sides))
         for i, clip in enumerate(clips):
             drafts |= drafts_of(estimator, (clipped(sides[0], clip), clipped(sides[1], clip)), key("", i))
-        done, _ = finished(drafts, sides[0], run, cross=False)
+        done, _ = finished(drafts, sides[0], run, cross=False, by_query=True)
     gaps = [done["difference" + key("", i)] for i in range(len(clips))]
     choice = picked(clips, gaps, sides[0].counts.total)
     suffix = key("", choice.number)

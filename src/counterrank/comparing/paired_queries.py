@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.comparing.comparison import VERDICTS, QueryVerdicts
 from counterrank.estimate import Estimate
+from counterrank.interval.betting import query_bounds
 from counterrank.judging.remarks import FEW
 from counterrank.statistics.counts import Counts
 
@@ -18,38 +19,65 @@ Vector = NDArray[np.float64]
 
 
 def per_query(
-    counts: Counts, gap: Estimate, sides: Sequence[Estimate], confidence: float
+    counts: Counts, done: Mapping[str, Estimate], kind: str, confidence: float
 ) -> tuple[pa.Table, QueryVerdicts | None]:
     """The difference of each query, and how many each policy wins, where the estimator tells how far it may be off.
 
-    A query where a policy has fewer than 30 impressions' worth of evidence has no interval: an approximation says
-    nothing there. The others have Student's t.
+    By betting each query has a bound of its own terms. Else it has Student's t, but for queries where a policy has
+    fewer than 30 impressions' worth of evidence: an approximation says nothing there.
     """
+    gap, sides = done["difference"], [done["target"], done["baseline"]]
     value = _rounded(gap.per_query, sides)
     columns = {
         "query": counts.pairs.query_ids.column(),
         "impressions": pa.array(counts.impressions),
         "difference": _column(value),
     }
-    sizes = [side.sizes for side in sides]
-    if gap.within is None or any(size is None for size in sizes):
-        return pa.table(columns), None
     n = counts.impressions.astype(np.float64)
-    size = np.minimum.reduce([n, *(each for each in sizes if each is not None)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        stderr = np.where(n > 1, np.sqrt(gap.within / n / (n - 1)), np.nan)
-    stderr = np.where(np.isfinite(value), stderr, np.nan)
-    half = _half(stderr, size, confidence)
-    found, corrected = (_signs(value, _half(stderr, size, c)) for c in (confidence, 1 - (1 - confidence) / len(n)))
+    stderr = _errors(gap, value, n)
+    each, most = confidence, 1 - (1 - confidence) / len(n)
+    bets = [_bets(done, c) for c in (each, most)] if kind == "betting" else [None]
+    if bets[0] is None:
+        sizes = [side.sizes for side in sides]
+        if stderr is None or any(size is None for size in sizes):
+            return pa.table(columns), None
+        size = np.minimum.reduce([n, *(known for known in sizes if known is not None)])
+        halves = [_half(stderr, size, c) for c in (each, most)]
+        bets = [(value - half, value + half) for half in halves]
+    (lower, upper), corrected = bets[0], _signs(*bets[1])
+    found = _signs(lower, upper)
+    half = np.where(value > 0, value - lower, upper - value)
     columns |= {
-        "stderr": _column(stderr),
-        "lower": _column(value - half),
-        "upper": _column(value + half),
+        "stderr": _column(stderr if stderr is not None else np.full(len(n), np.nan)),
+        "lower": _column(lower),
+        "upper": _column(upper),
         "verdict": pa.array([VERDICTS[sign] for sign in found.tolist()]),
         "impressions_needed": _needed(value, half, n, found),
         "significant_after_correction": pa.array(corrected != 0),
     }
     return pa.table(columns), QueryVerdicts.of(found, corrected, confidence)
+
+
+def _errors(gap: Estimate, value: Vector, n: Vector) -> Vector | None:
+    """(Q,) standard errors; None where the estimator does not tell them."""
+    if gap.within is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stderr = np.where(n > 1, np.sqrt(gap.within / n / (n - 1)), np.nan)
+    return np.where(np.isfinite(value), stderr, np.nan)
+
+
+def _bets(done: Mapping[str, Estimate], confidence: float) -> tuple[Vector, Vector] | None:
+    """(Q,) both ends by betting; None where the terms of queries are not known."""
+    ends = []
+    for place, name in enumerate(("low", "high")):
+        estimate = done.get(name)
+        terms = estimate.query_terms() if estimate is not None and estimate.query_terms is not None else None
+        if estimate is not None and terms is None:
+            return None
+        size = len(done["difference"].per_query)
+        ends.append(np.full(size, np.nan) if terms is None else query_bounds(terms, confidence)[place])
+    return ends[0], ends[1]
 
 
 def _rounded(value: Vector, sides: Sequence[Estimate]) -> Vector:
@@ -65,10 +93,10 @@ def _half(stderr: Vector, size: Vector, confidence: float) -> Vector:
     return np.where(size >= FEW, t * stderr, np.nan)
 
 
-def _signs(value: Vector, half: Vector) -> NDArray[np.int64]:
+def _signs(lower: Vector, upper: Vector) -> NDArray[np.int64]:
     """1: the target wins, -1: the baseline, 0: undecided."""
     with np.errstate(invalid="ignore"):
-        return (value - half > 0).astype(np.int64) - (value + half < 0)
+        return (lower > 0).astype(np.int64) - (upper < 0)
 
 
 def _needed(value: Vector, half: Vector, n: Vector, found: NDArray[np.int64]) -> pa.Array:
