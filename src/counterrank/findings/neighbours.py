@@ -104,16 +104,16 @@ def neighbours(tested: Tested, estimators: Mapping[str, Estimator], rows: Mappin
     found = scores(strata, len(tested.evidence.counts.pairs))
     groups = {"next above": by_neighbour(strata, -1), "next below": by_neighbour(strata, 1)}
     chance = min(1.0, 3 * min(found.chance, *(each.chance for each in groups.values())))
-    means = strata.score(tested.appeal.around(strata.rows)).means
-    bias, error = tested.bias(found, means, tested.around)
     numbers: dict[str, Any] = {
         "chance": chance, "statistic": found.statistic, "freedom": found.freedom,
-        "slopes": dict(zip(NAMES, found.slopes.tolist(), strict=True)), "bias": bias, "stderr": error,
+        "slopes": dict(zip(NAMES, found.slopes.tolist(), strict=True)),
         "misfit": {of: each.size for of, each in groups.items()}, "sampled": strata.share,
     }  # fmt: skip
     if chance >= CHANCE:
         words = "clicks on an item do not depend on what stands beside it, but for chance"
         return [Finding("neighbours", "trust", words, names, numbers)]
+    bias, error = tested.bias(found, strata.means(tested.appeal.around(strata.rows)), tested.around)
+    numbers |= {"bias": bias, "stderr": error}
     size = max(each.size for each in groups.values() if each.chance < CHANCE / 3) if found.chance >= CHANCE / 3 else 0.0
     out = []
     for name in names:
@@ -148,11 +148,12 @@ def stopping(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[
     z = float(found.total[0] / found.variance[0, 0] ** 0.5)
     chance = NormalDist().cdf(z)
     slope = float(found.slopes[0])
-    bias, error = tested.bias(found, found.means, tested.clicked_above)
-    numbers = {"chance": chance, "z": z, "slope": slope, "bias": bias, "stderr": error, "sampled": strata.share}
+    numbers = {"chance": chance, "z": z, "slope": slope, "sampled": strata.share}
     if chance >= SURE:
         words = "a click does not make others further down rarer, but for chance"
         return [Finding("stopping", "trust", words, names, numbers)]
+    bias, error = tested.bias(found, found.means, tested.clicked_above)
+    numbers |= {"bias": bias, "stderr": error}
     out = []
     for name in names:
         level = graded(bias, error, rows[name])

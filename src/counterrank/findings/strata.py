@@ -155,6 +155,12 @@ class Strata:
         first = np.random.default_rng(0).binomial(self.number.astype(np.int64), 0.5).astype(np.float64)
         return first, self.number - first
 
+    def means(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Matrix:
+        """(D, strata) the mean of each direction."""
+        shown, inside = self.rates(number)[0], self.inside
+        sums = [self.summed(f * inside, number) for f in directions]
+        return np.stack([np.divide(each, shown, out=np.zeros_like(shown), where=shown > 0) for each in sums])
+
     def score(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Scores:
         """Directions are (G, K). Residuals are made longer by √(n/(n − 1)): a stratum's rate is its own mean."""
         n = self.number if number is None else number
@@ -164,10 +170,8 @@ class Strata:
         expected = self.at(rate)
         residual = (self.clicks - expected) * self.at(longer)
         weight = n[:, None] * self.inside
-        means, centred = [], []
-        for f in directions:
-            mean = np.divide(self.summed(f * self.inside, n), shown, out=np.zeros_like(shown), where=shown > 0)
-            means.append(mean)
+        means, centred = self.means(directions, number), []
+        for f, mean in zip(directions, means, strict=True):
             gap = f - self.at(mean)
             gap[np.abs(gap) <= ROUNDING * np.abs(f).max(initial=0.0)] = 0.0
             centred.append(gap * weight)  # times the impressions
@@ -179,7 +183,7 @@ class Strata:
             total=flat @ self.clicks.ravel(),
             variance=(page * once) @ page.T,
             information=(flat * each) @ flat.T,
-            means=np.stack(means),
+            means=means,
             clicks=float(clicked[shown > 1].sum()),
             pages=_effective(page * once, n),
         )
