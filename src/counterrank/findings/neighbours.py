@@ -17,6 +17,7 @@ from counterrank.findings.strata import Matrix, Scores, Strata
 from counterrank.findings.tested import SOME, Tested, graded, half_of
 from counterrank.result.row import Row
 from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.pairs import sum_by
 from counterrank.words import number, percent
 
 CHANCE = 0.01  # of the tests of neighbours, together
@@ -77,8 +78,8 @@ def by_neighbour(strata: Strata, step: int) -> Groups:
     rest = np.maximum(whole - 1, 1)
     variance = n * (whole - n) * clicks * (whole - clicks) / (whole**2 * rest)
     both, of = np.unique(strata.pair[cell] * size + neighbour, return_inverse=True)
-    gap, spread, seen = (np.bincount(of, each, len(both)) for each in (hits - n * clicks / whole, variance, n))
-    expected = np.bincount(of, n * clicks / whole, len(both))
+    gap, spread, seen = (sum_by(of, each, len(both)) for each in (hits - n * clicks / whole, variance, n))
+    expected = sum_by(of, n * clicks / whole, len(both))
     return _groups(both // size, gap, spread, seen, expected)
 
 
