@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.sample import Sample
 
 Matrix = NDArray[np.float64]
@@ -74,7 +75,7 @@ class Scores:
     def moved(self, gradient: Matrix) -> tuple[float, float]:
         """gradient · slopes, and its standard error."""
         weight = gradient @ np.linalg.pinv(self.information, rcond=_RANK, hermitian=True)
-        return float(weight @ self.total), float(max(weight @ self.variance @ weight, 0.0) ** 0.5)
+        return float(weight @ self.total), max(float(weight @ self.variance @ weight), 0.0) ** 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,17 +116,17 @@ class Strata:
     @property
     def pair(self) -> Codes:
         """(strata,)"""
-        return self.keys // self.rows.shape[1]
+        return np.asarray(self.keys // self.rows.shape[1], dtype=np.int64)
 
     @property
     def place(self) -> Codes:
         """(strata,)"""
-        return self.keys % self.rows.shape[1]
+        return np.asarray(self.keys % self.rows.shape[1], dtype=np.int64)
 
     def summed(self, values: Matrix, number: Matrix | None = None) -> Matrix:
         """(strata,) Σ of the values of each impression at its stratum."""
         n = self.number if number is None else number
-        return np.bincount(self.cell.ravel(), (n[:, None] * values).ravel(), len(self.keys) + 1)[:-1]
+        return sum_by(self.cell.ravel(), (n[:, None] * values).ravel(), len(self.keys) + 1)[:-1]
 
     def rates(self, number: Matrix | None = None) -> tuple[Matrix, Matrix]:
         """(strata,) impressions and clicks."""
@@ -194,4 +195,4 @@ def _effective(parts: Matrix, number: Matrix) -> Matrix:
     scale = np.abs(parts).max(axis=1, initial=0.0)[:, None]
     squares = np.divide(parts, scale, out=np.zeros_like(parts), where=scale > 0) ** 2
     second, fourth = squares @ number, squares**2 @ number
-    return np.divide(second**2, fourth, out=np.zeros_like(second), where=fourth > 0)
+    return np.asarray(np.divide(second**2, fourth, out=np.zeros_like(second), where=fourth > 0), dtype=np.float64)
