@@ -210,7 +210,8 @@ class EmbeddedPass:
         """The rows that are in the sample."""
         first = part.coded[:, 0]
         some = np.flatnonzero((first >= 0) & self._first[first >> 1])
-        n, day = (None if column is None else column[some] for column in (part.impressions, part.day))
+        n = None if part.impressions is None else part.impressions[some]
+        day = None if part.day is None else part.day[some]
         return CodedRows(part.coded[some], n, np.zeros(0, dtype=np.int64), None, day)
 
     def _again(self) -> Iterator[CodedRows]:

@@ -64,7 +64,7 @@ def fitted(case: Case) -> list[Finding]:
     gap, error = rare.log - common.log, math.sqrt(rare.variance + common.variance)
     share = _share(evidence)
     numbers = {"rare": math.exp(rare.log), "common": math.exp(common.log), "stderr": error, "share": share}
-    if gap <= math.log(TWICE) or gap <= SURE * error:
+    if gap <= math.log(TWICE) + error or gap <= SURE * error:
         words = f"items shown fewer than {RARE} times bring {percent(share)} of the clicks that count"
         return [Finding("fitted", "trust", words, names, numbers)]
     words = (

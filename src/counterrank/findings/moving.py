@@ -37,12 +37,15 @@ def moving(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[st
     directions, fair = exposures(strata, np.searchsorted(days, strata.days), len(days))
     dated = np.where(strata.days == NO_DAY, 0.0, strata.number)
     found = strata.score(directions, dated)
-    bias, error = found.moved(_gradient(tested, found.means, fair))
-    numbers = {"days": len(days), "chance": found.chance, "statistic": found.statistic, "freedom": found.freedom,
-               "slopes": found.slopes.tolist(), "bias": bias, "stderr": error, "sampled": strata.share}  # fmt: skip
+    numbers = {
+        "days": len(days), "chance": found.chance, "statistic": found.statistic, "freedom": found.freedom,
+        "slopes": found.slopes.tolist(), "sampled": strata.share,
+    }  # fmt: skip
     if found.chance >= CHANCE:
         words = "items are not clicked more on days that show them more, but for chance"
         return [Finding("moving", "trust", words, names, numbers)]
+    bias, error = found.moved(_gradient(tested, found.means, fair))
+    numbers |= {"bias": bias, "stderr": error}
     out = []
     for name in names:
         level = graded(bias, error, rows[name])

@@ -17,6 +17,7 @@ from counterrank.findings.strata import Matrix, Scores, Strata
 from counterrank.findings.tested import SOME, Tested, graded, half_of
 from counterrank.result.row import Row
 from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.pairs import sum_by
 from counterrank.words import number, percent
 
 CHANCE = 0.01  # of the tests of neighbours, together
@@ -77,8 +78,8 @@ def by_neighbour(strata: Strata, step: int) -> Groups:
     rest = np.maximum(whole - 1, 1)
     variance = n * (whole - n) * clicks * (whole - clicks) / (whole**2 * rest)
     both, of = np.unique(strata.pair[cell] * size + neighbour, return_inverse=True)
-    gap, spread, seen = (np.bincount(of, each, len(both)) for each in (hits - n * clicks / whole, variance, n))
-    expected = np.bincount(of, n * clicks / whole, len(both))
+    gap, spread, seen = (sum_by(of, each, len(both)) for each in (hits - n * clicks / whole, variance, n))
+    expected = sum_by(of, n * clicks / whole, len(both))
     return _groups(both // size, gap, spread, seen, expected)
 
 
@@ -104,16 +105,16 @@ def neighbours(tested: Tested, estimators: Mapping[str, Estimator], rows: Mappin
     found = scores(strata, len(tested.evidence.counts.pairs))
     groups = {"next above": by_neighbour(strata, -1), "next below": by_neighbour(strata, 1)}
     chance = min(1.0, 3 * min(found.chance, *(each.chance for each in groups.values())))
-    means = strata.score(tested.appeal.around(strata.rows)).means
-    bias, error = tested.bias(found, means, tested.around)
     numbers: dict[str, Any] = {
         "chance": chance, "statistic": found.statistic, "freedom": found.freedom,
-        "slopes": dict(zip(NAMES, found.slopes.tolist(), strict=True)), "bias": bias, "stderr": error,
+        "slopes": dict(zip(NAMES, found.slopes.tolist(), strict=True)),
         "misfit": {of: each.size for of, each in groups.items()}, "sampled": strata.share,
     }  # fmt: skip
     if chance >= CHANCE:
         words = "clicks on an item do not depend on what stands beside it, but for chance"
         return [Finding("neighbours", "trust", words, names, numbers)]
+    bias, error = tested.bias(found, strata.means(tested.appeal.around(strata.rows)), tested.around)
+    numbers |= {"bias": bias, "stderr": error}
     size = max(each.size for each in groups.values() if each.chance < CHANCE / 3) if found.chance >= CHANCE / 3 else 0.0
     out = []
     for name in names:
@@ -148,11 +149,12 @@ def stopping(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[
     z = float(found.total[0] / found.variance[0, 0] ** 0.5)
     chance = NormalDist().cdf(z)
     slope = float(found.slopes[0])
-    bias, error = tested.bias(found, found.means, tested.clicked_above)
-    numbers = {"chance": chance, "z": z, "slope": slope, "bias": bias, "stderr": error, "sampled": strata.share}
+    numbers = {"chance": chance, "z": z, "slope": slope, "sampled": strata.share}
     if chance >= SURE:
         words = "a click does not make others further down rarer, but for chance"
         return [Finding("stopping", "trust", words, names, numbers)]
+    bias, error = tested.bias(found, found.means, tested.clicked_above)
+    numbers |= {"bias": bias, "stderr": error}
     out = []
     for name in names:
         level = graded(bias, error, rows[name])

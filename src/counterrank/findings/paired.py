@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from counterrank.findings.strata import Matrix
 from counterrank.findings.tested import Tested
 from counterrank.ids import Codes
 from counterrank.statistics.order import row_order
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 
@@ -52,7 +54,7 @@ def of_pages(case: Case, tested: Tested, one: Estimate, other: Estimate) -> floa
     groups, _ = rankings(tested)
     found = moments(evidence, lambda: iter([groups]), of_difference(one.influence, other.influence))
     n = evidence.counts.total
-    return float(found.squares.sum() + found.thin.sum()) ** 0.5 / (n * (n - 1)) ** 0.5
+    return math.sqrt(float(found.squares.sum() + found.thin.sum()) / n / (n - 1))
 
 
 def rankings(tested: Tested) -> tuple[Rankings, Codes]:
@@ -62,7 +64,7 @@ def rankings(tested: Tested) -> tuple[Rankings, Codes]:
     of = np.empty(len(order), dtype=np.int64)
     of[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
     worth = strata.clicks @ tested.theta[: strata.rows.shape[1]]
-    sums = [np.bincount(of, strata.number * each, len(starts)) for each in (np.ones(len(of)), worth, worth**2)]
+    sums = [sum_by(of, strata.number * each, len(starts)) for each in (np.ones(len(of)), worth, worth**2)]
     first = order[starts]
     groups = Rankings(
         queries=strata.queries[first], rows=strata.rows[first], impressions=sums[0], reward=sums[1], reward2=sums[2]

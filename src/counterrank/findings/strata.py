@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.sample import Sample
 
 Matrix = NDArray[np.float64]
@@ -74,7 +75,7 @@ class Scores:
     def moved(self, gradient: Matrix) -> tuple[float, float]:
         """gradient · slopes, and its standard error."""
         weight = gradient @ np.linalg.pinv(self.information, rcond=_RANK, hermitian=True)
-        return float(weight @ self.total), float(max(weight @ self.variance @ weight, 0.0) ** 0.5)
+        return float(weight @ self.total), max(float(weight @ self.variance @ weight), 0.0) ** 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,17 +116,17 @@ class Strata:
     @property
     def pair(self) -> Codes:
         """(strata,)"""
-        return self.keys // self.rows.shape[1]
+        return np.asarray(self.keys // self.rows.shape[1], dtype=np.int64)
 
     @property
     def place(self) -> Codes:
         """(strata,)"""
-        return self.keys % self.rows.shape[1]
+        return np.asarray(self.keys % self.rows.shape[1], dtype=np.int64)
 
     def summed(self, values: Matrix, number: Matrix | None = None) -> Matrix:
         """(strata,) Σ of the values of each impression at its stratum."""
         n = self.number if number is None else number
-        return np.bincount(self.cell.ravel(), (n[:, None] * values).ravel(), len(self.keys) + 1)[:-1]
+        return sum_by(self.cell.ravel(), (n[:, None] * values).ravel(), len(self.keys) + 1)[:-1]
 
     def rates(self, number: Matrix | None = None) -> tuple[Matrix, Matrix]:
         """(strata,) impressions and clicks."""
@@ -155,6 +156,12 @@ class Strata:
         first = np.random.default_rng(0).binomial(self.number.astype(np.int64), 0.5).astype(np.float64)
         return first, self.number - first
 
+    def means(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Matrix:
+        """(D, strata) the mean of each direction."""
+        shown, inside = self.rates(number)[0], self.inside
+        sums = [self.summed(f * inside, number) for f in directions]
+        return np.stack([np.divide(each, shown, out=np.zeros_like(shown), where=shown > 0) for each in sums])
+
     def score(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Scores:
         """Directions are (G, K). Residuals are made longer by √(n/(n − 1)): a stratum's rate is its own mean."""
         n = self.number if number is None else number
@@ -164,10 +171,8 @@ class Strata:
         expected = self.at(rate)
         residual = (self.clicks - expected) * self.at(longer)
         weight = n[:, None] * self.inside
-        means, centred = [], []
-        for f in directions:
-            mean = np.divide(self.summed(f * self.inside, n), shown, out=np.zeros_like(shown), where=shown > 0)
-            means.append(mean)
+        means, centred = self.means(directions, number), []
+        for f, mean in zip(directions, means, strict=True):
             gap = f - self.at(mean)
             gap[np.abs(gap) <= ROUNDING * np.abs(f).max(initial=0.0)] = 0.0
             centred.append(gap * weight)  # times the impressions
@@ -179,7 +184,7 @@ class Strata:
             total=flat @ self.clicks.ravel(),
             variance=(page * once) @ page.T,
             information=(flat * each) @ flat.T,
-            means=np.stack(means),
+            means=means,
             clicks=float(clicked[shown > 1].sum()),
             pages=_effective(page * once, n),
         )
@@ -190,4 +195,4 @@ def _effective(parts: Matrix, number: Matrix) -> Matrix:
     scale = np.abs(parts).max(axis=1, initial=0.0)[:, None]
     squares = np.divide(parts, scale, out=np.zeros_like(parts), where=scale > 0) ** 2
     second, fourth = squares @ number, squares**2 @ number
-    return np.divide(second**2, fourth, out=np.zeros_like(second), where=fourth > 0)
+    return np.asarray(np.divide(second**2, fourth, out=np.zeros_like(second), where=fourth > 0), dtype=np.float64)

@@ -16,6 +16,7 @@ from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.rankings import Rankings
+from counterrank.statistics.sample import NO_DAY, Sample
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ class WorldCells:
     @property
     def reading(self) -> Reading:
         return Reading(rows=int(self.numbers.sum()), rejected=0)
+
+    def sample(self, pairs: Pairs) -> Sample:
+        query, ranking, outcome = np.nonzero(self.numbers)
+        rows = pairs.starts[query][:, None] + self.world.rankings[ranking]
+        coded = (2 * rows + self.world.clicks[outcome]).astype(np.int32)
+        part = query, coded, self.numbers[query, ranking, outcome], np.full(len(query), NO_DAY)
+        return Sample.gathered([part], coded.shape[1], self.counts.total)
 
     def moments(self, coefficients: Coefficients) -> Moments:
         world, pairs = self.world, self.counts.pairs
