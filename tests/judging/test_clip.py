@@ -85,9 +85,19 @@ def test_what_is_said() -> None:
     assert json.loads(gap.to_json())["clip"] == pytest.approx(half)
 
 
-def test_best_chooses_for_itself() -> None:
-    with pytest.raises(InputError, match="chooses the clip itself"):
-        cr.evaluate({"query": ["q"], "items": [["a"]], "clicks": [[1]]}, "logging", estimators="best", clip="auto")
+def test_best_is_what_the_verdict_is_about() -> None:
+    """The same number as among all others, without days; a clip that is asked for is used."""
+    rows = {
+        "query": ["q"] * 400,
+        "items": [["a", "b"], ["b", "a"]] * 200,
+        "clicks": [[1, 0], [0, 1], [0, 0], [1, 0]] * 100,
+    }
+    every = cr.evaluate(rows, {"q": ["a", "b"]})
+    best = cr.evaluate(rows, {"q": ["a", "b"]}, estimators="best")
+    assert [row.estimator for row in best.rows] == [every.diagnosis.estimator]
+    assert best.rows[0] == every[every.diagnosis.estimator]
+    assert "stands best for this target" in best.notes[0]
+    assert cr.evaluate(rows, {"q": ["a", "b"]}, estimators="best", clip=1.5).rows[0].clip in (1.5, None)
 
 
 def test_words_that_are_no_clip() -> None:

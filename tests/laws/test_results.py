@@ -117,7 +117,7 @@ def test_tables_of_data_are_the_rows_of_the_json(name: str) -> None:
 def test_text_and_html_are_visible_and_escaped(name: str) -> None:
     result = made(name)
     text, page = repr(result), result._repr_html_()
-    assert text.startswith(result.summary())
+    assert text.startswith("\n".join([*([result.headline()] if result.headline() else []), result.summary()]))
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", text + page)
     assert "<b>" not in page
     header, body = result.cells()

@@ -29,6 +29,11 @@ from counterrank.log import Reading
 from counterrank.result.answer import Answer
 from counterrank.words import number
 
+LIKE_THE_LOG = (
+    "this is for policies like the log's own: for another target, what stands best goes by that target's own weights: "
+    "`estimators='best'` of evaluate"
+)
+
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Backtest(Answer):
@@ -117,7 +122,7 @@ class Backtest(Answer):
         return ["estimator", *self.problems], [*body, floor]
 
     def remarks(self) -> list[str]:
-        said = [r.text for r in self.recommendations]
+        said = [*(r.text for r in self.recommendations), LIKE_THE_LOG]
         worst = max(self.rows, key=lambda row: row.undefined)
         if worst.undefined:
             most = f"undefined on up to {worst.undefined:,} query-days ({worst.estimator})"

@@ -87,6 +87,21 @@ def print_json(text: str) -> None:
     typer.echo(fitting(text, getattr(sys.stdout, "encoding", None)))
 
 
+COLOURS = {"trust": "green", "caution": "yellow", "do not trust": "red"}
+
+
+def print_answer(result: Any) -> None:
+    """The decision in the colour of its trust, then the table, then in grey what says nothing."""
+    out, text = console(), result.headline()
+    if text is not None:
+        trust = result.diagnosis.verdict if result.diagnosis is not None else ""
+        _print_lines(out, Text(visible(text), style=f"bold {COLOURS.get(trust, '')}".strip()))
+        out.print()
+    print_table(*result.cells(), title=result.summary())
+    for line in result.quiet():
+        _print_lines(out, Text(visible(line), style="dim"))
+
+
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None, texts: Collection[int] = (0,)
 ) -> None:

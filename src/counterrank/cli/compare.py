@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterrank.cli.common import choices, command_line, console, print_json, print_table, say
+from counterrank.cli.common import choices, command_line, console, print_answer, print_json, say
 from counterrank.cli.files import READS
 from counterrank.cli.flags import phrase
 from counterrank.cli.groups import Told
@@ -102,7 +102,7 @@ def compare(
     if answer.as_json:
         print_json(result.to_json())
     else:
-        print_table(*result.cells(), title=result.summary())
+        print_answer(result)
         console().print()
         said = [result.by_query.words()] if answer.per_query is not None and result.by_query else []
         say([*result.remarks(), *said, *answer.written()])

@@ -9,7 +9,7 @@ import typer
 
 from counterrank import temporary
 from counterrank.cli.check import check
-from counterrank.cli.common import console, print_table, say
+from counterrank.cli.common import console, print_answer, print_table, say
 from counterrank.cli.files import WRITES_FOLDER
 from counterrank.cli.options import LogOptions
 from counterrank.comparing.compare import compare
@@ -97,7 +97,7 @@ class Tour:
             result = evaluate(str(self.log), read_policy(file), estimators=estimators)
             self.command(f"evaluate {self.log} --target {file}")
             judged[name] = [number(float(truth(self.world, policy)), 3), *map(_cell, result.rows)]
-            remarks += [f"{name}, {text}" for text in result.remarks() if text.startswith(estimators[0])]
+            remarks += [f"{name}, {estimators[0]}: {text}" for text in result[estimators[0]].warnings]
         self.screen.print()
         rows = [[name, *cells] for name, *cells in zip(["truth", *estimators], *judged.values(), strict=True)]
         print_table(["policy", *judged], rows, title="clicks an impression, ± half a 95% interval")
@@ -115,7 +115,7 @@ class Tour:
         self.title("4. Ship it? One bound on the difference to the logging policy")
         self.command(f"compare {self.log} --target {self.better}")
         self.answer = compare(str(self.log), read_policy(self.better))
-        print_table(*self.answer.cells(), title=self.answer.summary())
+        print_answer(self.answer)
         self.screen.print()
         say(self.answer.remarks())
 

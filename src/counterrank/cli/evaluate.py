@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import choices, command_line, console, print_json, print_table, say
+from counterrank.cli.common import choices, command_line, console, print_answer, print_json, say
 from counterrank.cli.files import READS
 from counterrank.cli.flags import phrase
 from counterrank.cli.options import JudgedOptions, JudgingOptions, LogOptions
@@ -29,7 +29,7 @@ def evaluate(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help=f"Comma-separated: {choices(ESTIMATORS)}; or best (what backtest recommends). "
+            help=f"Comma-separated: {choices(ESTIMATORS)}; or best (what stands best for this target). "
             "Default: all that the data allows; pi and wpi where they are quick; dm, dr, dr-list with --features."
         ),
     ] = None,
@@ -67,7 +67,7 @@ def evaluate(
     if answer.as_json:
         print_json(result.to_json())
         return
-    print_table(*result.cells(), title=result.summary())
+    print_answer(result)
     remarks = [*result.remarks(), *answer.written()]
     if remarks:
         console().print()

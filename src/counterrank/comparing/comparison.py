@@ -124,6 +124,9 @@ class Comparison(Judged):
 
         return plot_comparison(self)
 
+    def headline(self) -> str:
+        return self.answer()
+
     def summary(self) -> str:
         return f"{self.unit}, {self.estimator}: {self._size()}"
 
@@ -162,7 +165,7 @@ class Comparison(Judged):
 
     def remarks(self) -> list[str]:
         way = [self.way.words(self.unit)] if self.way is not None else []
-        return [self.answer(), *self._told(), *way, *self.warnings, *self.notes, self.reading.line()]
+        return [*self._told(), *way, *self.warnings, *self.notes, self.reading.line()]
 
 
 def _between(bound: SideValue) -> str:

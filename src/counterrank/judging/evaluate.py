@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.engine import Coefficients, Engine, Pass
-from counterrank.errors import InputError, unknown
+from counterrank.errors import unknown
 from counterrank.estimate import ESTIMATORS, Estimate, LinearEstimate, Weighs
 from counterrank.estimate.choose import check_model, choose_estimators
 from counterrank.estimate.estimator import needs_of
 from counterrank.findings import Case, day_table
 from counterrank.findings.joint import Joint
 from counterrank.interval import INTERVALS, NoInterval, Spread, usual
-from counterrank.judging.best import doubt, recommended
 from counterrank.judging.clip import AUTO, ClipChoice, Grids, clipped
 from counterrank.judging.clip import key as clip_key
 from counterrank.judging.clip import told as clips_told
@@ -33,7 +32,7 @@ from counterrank.setting.asked import Asked, called
 from counterrank.setting.counting import count
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
-from counterrank.setting.options import check_clip, check_confidence, check_inside, check_range, number_of
+from counterrank.setting.options import check_confidence, check_inside, check_range, number_of
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.counts import Counts
@@ -64,8 +63,8 @@ def evaluate(
     """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
 
     `target`: a policy, a file or table of one, {query: items}, or "logging". `logging`: "log" (shares in the log),
-    "propensity" (the log's column), "uniform", or a policy. `estimators`: names, or "best" for what a backtest over the
-    log's days recommends. `clip`: the largest weight, or "auto" for what the log suggests. `features`: a file or table
+    "propensity" (the log's column), "uniform", or a policy. `estimators`: names, or "best" for the one that stands
+    best for this target. `clip`: the largest weight, or "auto" for what the log suggests. `features`: a file or table
     of (query, item, numbers), for `dm` and its relatives; `model`: their regression. See the docs of the command for
     the other options.
 
@@ -83,11 +82,9 @@ def evaluate(
         log, target, metric=metric, top=top, weights=weights, examination=examination,
         clip=number_of(clip), logging=logging, candidates=candidates,
     )  # fmt: skip
-    said: list[str] = []
     best = estimators == "best" or (estimators is not None and list(estimators) == ["best"])
     if best:
-        question, estimators, choice = _recommended(question, clip, engine)
-        said = [choice]
+        estimators = None
     names, notes = choose_estimators(estimators, question.metric, features is not None)
     regression, unused = check_model(names, features is not None, model)
     known = read_features(features) if features is not None and not unused else None
@@ -107,14 +104,12 @@ def evaluate(
     evidence = replace(evidence, limits=limits)
     counts = evidence.counts
     estimates, choices, joint = (_auto if clip == AUTO else estimates_of)(names, evidence, run)
-    if best:
-        said += doubt(estimates[names[0]].clipped)
     rows = [judged_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
     sample = run.sample(counts.pairs) if evidence.of_clicks and not evidence.same else None
     case = Case(
         evidence=evidence, estimates=estimates, rows={row.estimator: row for row in rows}, joint=joint, sample=sample
     )
-    return Evaluation(
+    found = Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
         positions=evidence.positions,
@@ -122,7 +117,6 @@ def evaluate(
         covered=counts.total / counts.log_impressions,
         rows=rows,
         notes=[
-            *said,
             *clips_told(choices),
             *run.reading.notes,
             *notes,
@@ -139,15 +133,21 @@ def evaluate(
         tails=case.tails,
         days=day_table(counts),
         curve=curve_table(case),
+        every=estimators is None,
     )
+    return _best(found) if best else found
 
 
-def _recommended(question: Question, clip: float | str | None, engine: str | Engine) -> tuple[Question, str, str]:
-    """The question with the clip that a backtest recommends, the estimator, and what to say of the choice."""
-    if clip is not None:
-        raise InputError("`estimators='best'` chooses the clip itself: leave `clip` out, or name estimators")
-    name, chosen, choice, reading = recommended(question, engine)
-    return replace(question, clip=check_clip(chosen), log=question.log.again(reading)), name, choice
+def _best(found: Evaluation) -> Evaluation:
+    """The one estimate that the verdict is about, which goes by this target's own weights."""
+    name = found.diagnosis.estimator if found.diagnosis is not None else None
+    if name is None:
+        return found
+    others = ", ".join(row.estimator for row in found.rows if row.estimator != name)
+    why = (
+        f"{name} stands best for this target: the fewest doubts, then the most evidence; looked at beside it: {others}"
+    )
+    return replace(found, rows=[found[name]], notes=[why, *found.notes], every=False)
 
 
 Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; clips where the data chose them

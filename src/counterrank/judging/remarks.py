@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator, Weighs
@@ -10,6 +12,14 @@ from counterrank.setting.need import Need
 from counterrank.words import percent
 
 FEW = 30  # impressions that carry an estimate, below which a normal interval is not to be trusted
+
+
+IN_COLUMNS = re.compile(r"never shows .* shows|impressions?' worth of evidence: the interval|weights were clipped at")
+
+
+def repeats_a_column(text: str) -> bool:
+    """Whether a warning says no more than a column of the table does: `unsupported`, `eff. size` or `clipped`."""
+    return IN_COLUMNS.search(text) is not None
 
 
 def warn(name: str, estimate: Estimate, evidence: Evidence, of: str = "the target") -> list[str]:

@@ -35,6 +35,14 @@ class Answer(ABC):
     def remarks(self) -> list[str]:
         """What to say below the table."""
 
+    def headline(self) -> str | None:
+        """The decision, in one sentence that comes before all else; None where there is nothing to decide."""
+        return None
+
+    def quiet(self) -> list[str]:
+        """What is left out of the table since it says nothing, in a line or two."""
+        return []
+
     def to_json(self) -> str:
         return json_text(self.to_dict())
 
@@ -56,19 +64,22 @@ class Answer(ABC):
 
     def __repr__(self) -> str:
         summary, header, body, remarks = self._visible()
+        first = [visible(text)] if (text := self.headline()) is not None else []
         widths = [max(len(r[i]) for r in [header, *body]) for i in range(len(header))]
         lines = [
             "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
             for r in [header, *body]
         ]
-        return "\n".join([summary, *lines, *remarks])
+        return "\n".join([*first, summary, *lines, *map(visible, self.quiet()), *remarks])
 
     def _repr_html_(self) -> str:
         summary, header, body, remarks = self._visible()
         head = "".join(f"<th>{html.escape(c)}</th>" for c in header)
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)
-        said = "".join(f"<li>{html.escape(text)}</li>" for text in remarks)
-        return (
+        said = "".join(f"<li>{html.escape(text)}</li>" for text in [*map(visible, self.quiet()), *remarks])
+        text = self.headline()
+        first = f"<p><b>{html.escape(visible(text))}</b></p>" if text is not None else ""
+        return first + (
             f"<table><caption>{html.escape(summary)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table>" + (f"<ul>{said}</ul>" if said else "")
         )
