@@ -205,12 +205,11 @@ def _examination(given: str | Sequence[float], days: Days) -> tuple[Vector, list
 
 def _squares(run: Pass, problems: Sequence[Weighing]) -> NDArray[np.float64]:
     """(C, problems): Σ reward² of each day, from the second pass over the rows."""
-    pairs = run.counts.pairs
-    shape = (len(pairs), pairs.positions)
-    ones, zeros = np.broadcast_to(1.0, shape), np.broadcast_to(0.0, shape)
+    pairs, cells = run.counts.pairs, run.counts.cells
+    ones, zeros = np.broadcast_to(1.0, len(cells)), np.broadcast_to(0.0, len(cells))
     size = len(problems)
     scale, constant = np.stack([p.weights for p in problems]), np.zeros((size, len(run.counts.impressions)))
-    return run.moments(Coefficients(pairs, [ones] * size, [zeros] * size, scale, constant)).sums[:, :, 1]
+    return run.moments(Coefficients(pairs, cells, [ones] * size, [zeros] * size, scale, constant)).sums[:, :, 1]
 
 
 def _wanted(days: Days, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:

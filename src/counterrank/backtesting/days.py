@@ -50,7 +50,7 @@ class Days:
     def of(cls, counts: Counts) -> Days:
         """From the counts of `Log.daily()`, with the clicks of each ranking."""
         cells = DayCells.of(counts.pairs)
-        row, position = np.nonzero(counts.shown)
+        row = counts.cells.rows
         assert counts.rankings is not None  # noqa: S101 - the plan asked for them
         groups = sum_chunks(counts.rankings)
         assert groups.clicks is not None  # noqa: S101
@@ -63,9 +63,9 @@ class Days:
             lengths=counts.pairs.lengths,
             cell=counts.pairs.queries[row],
             item=counts.pairs.items[row],
-            position=position.astype(np.int64),
-            shown=counts.shown[row, position].astype(np.float64),
-            clicked=counts.clicked[row, position].astype(np.float64),
+            position=counts.cells.positions,
+            shown=counts.shown.astype(np.float64),
+            clicked=counts.clicked.astype(np.float64),
             list_cell=groups.queries,
             list_items=np.where(groups.rows >= 0, counts.pairs.items[groups.rows], -1),
             list_shown=groups.impressions,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from counterrank.click.base import ClickModel, Clicks, Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Fit, Looks, Options, squeezed
-from counterrank.click.glance import Cells, climb
+from counterrank.click.glance import Glimpses, climb
 from counterrank.ids import Codes
 
 
@@ -52,8 +52,10 @@ def fit_position_based_paper(counts: ClickCounts, options: Options = Options()) 
     impressions = counts.impressions.astype(np.float64)[:, None]
     seen = impressions if options.scope == "query" else impressions.sum(axis=0, keepdims=True)
     curve = np.divide(clicked, seen, out=np.zeros_like(shown), where=seen > 0)  # 0 of a query with no impressions
-    weight = curve[counts.pairs.queries if options.scope == "query" else np.zeros(len(counts.pairs), dtype=np.int64)]
-    looks = Looks((counts.clicked * weight).sum(axis=1), (counts.shown * weight).sum(axis=1))
+    cells = counts.cells
+    of = counts.pairs.queries[cells.rows] if options.scope == "query" else 0
+    weight = curve[of, cells.positions]
+    looks = Looks(*(cells.by_pair(each * weight) for each in (counts.clicked, counts.shown)))
     model = PositionBased(options.mean(looks.clicks, looks.looks), squeezed(curve))
     return Fit(model, looks, biased="examination holds the attraction of what stands there")
 
@@ -63,8 +65,8 @@ def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit
 
     Position 1 is taken as always examined: the curve and attraction are known only up to a factor.
     """
-    cells = Cells.of_positions(counts.shown, counts.clicked, counts.pairs.queries, options.scope == "query")
-    width = counts.shown.shape[1]
+    cells = Glimpses.of_positions(counts, options.scope == "query")
+    width = counts.cells.depth
     heights = len(counts.impressions) if options.scope == "query" else 1
     examination = np.full(heights * width, 0.5)
     examination[::width] = 1.0

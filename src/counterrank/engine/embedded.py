@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.cells import ShownCells
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.pages import RowPages, gathered_patterns
@@ -22,6 +21,7 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.order import id_order, in_order, places
@@ -117,25 +117,22 @@ class EmbeddedPass:
         kept = queries >= 0
         query_ids = Ids(ids.texts.take(pa.array(codes)), ids.integer)
         pairs = Pairs.build(query_ids, self.item_ids, queries[kept], items[kept], lengths, positions)
-        tally = coder.pairs.tally[:used]
+        tally = coder.pairs.tally
         rows = self._rows_of(pairs)
-        shown = np.zeros((len(pairs), positions), dtype=np.int64)
-        clicked = np.zeros_like(shown)
-        shown[rows[kept]] = tally[kept, :positions, 0]
-        clicked[rows[kept]] = tally[kept, :positions, 1]
-        whole = None
+        found, whole = tally.found(rows, len(pairs), positions), None
         if self.plan.whole_log:
             every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
-            whole = tally[every, :, 0], tally[every, :, 1]
-        coder.pairs.tally = np.zeros((0, 0, 2), dtype=np.int64)  # counted: only the pairs' codes are needed from now on
+            whole = tally.found(places(every), used, tally.positions)
+        tally.clear()  # only the pairs' codes are needed from now on
         rankings = self.tallier.rankings(rows, self.new_query, positions)
         counts = Counts(
             pairs=pairs,
             impressions=per_query[codes, 0].astype(np.int64),
             reward=per_query[codes, 1],
             reward2=per_query[codes, 2],
-            shown=shown,
-            clicked=clicked,
+            cells=found.cells,
+            shown=found.shown,
+            clicked=found.clicked,
             rankings=rankings,
             log_impressions=self.log_impressions,
             longest=int(self.tallier.size[kernels.LONGEST]),
@@ -178,14 +175,9 @@ class EmbeddedPass:
     def moments(self, coefficients: Coefficients) -> Moments:
         rows = self._rows_of(coefficients.pairs)
         estimators = len(coefficients.scale)
-        in_memory = self.kept.complete and not self.kept.spilled
-        cells = ShownCells.of(self.kept.in_memory, len(rows), coefficients.pairs.positions) if in_memory else None
-        table = _interleaved(coefficients, rows, cells)
+        table, cells = _interleaved(coefficients), coefficients.cells
+        where = rows, cells.starts, cells.positions
         pair_query = self._query_of(len(rows))
-        if cells is not None:
-            at_first = cells.position == 0
-            pair_query = pair_query[cells.pair[at_first]]
-        kept = self.kept.in_memory if cells is None else [cells.recoded(part) for part in self.kept.in_memory]
         out = np.zeros((len(self.counts.impressions), estimators, 4))
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
@@ -193,8 +185,10 @@ class EmbeddedPass:
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
-            kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale,
-                                coefficients.constant, out, cross[thread], spread[thread])  # fmt: skip
+            kernels.sum_moments(
+                first, last, part.coded, counts, weighted, pair_query, where, table, coefficients.scale,
+                coefficients.constant, out, cross[thread], spread[thread],
+            )  # fmt: skip
 
         def done() -> Moments:
             whole = spread.sum(axis=0)
@@ -212,14 +206,14 @@ class EmbeddedPass:
             if total != self.log_impressions:
                 raise InputError(f"{self.log.name}: the log changed while it was read: try again")
             return done()
-        in_order = [part for part in kept if len(part.starts)]
-        for part in kept:
+        in_order = [part for part in self.kept.in_memory if len(part.starts)]
+        for part in self.kept.in_memory:
             if not len(part.starts):
                 add(part, 0, len(part.coded))
         for part in self.kept.on_disk():
             add(part, 0, len(part.coded))
 
-        blocks = self._blocks(table[0].nbytes)
+        blocks = self._blocks(cells, rows, 2 * estimators * table.itemsize)
 
         def work(thread: int) -> None:
             """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
@@ -233,26 +227,19 @@ class EmbeddedPass:
             list(pool.map(work, range(THREADS)))
         return done()
 
-    def _blocks(self, pair_bytes: int) -> list[tuple[int, int]]:
+    def _blocks(self, cells: Cells, rows: Codes, cell_bytes: int) -> list[tuple[int, int]]:
         """Ranges of queries whose coefficients fit a processor's cache together."""
-        pairs = np.bincount(self.coder.pairs.query[: self.coder.used], minlength=self.coder.queries.size)
-        number = np.cumsum(pairs) * pair_bytes // BLOCK_BYTES
+        size = np.append(np.diff(cells.starts), 0)[rows]
+        each = np.bincount(self.coder.pairs.query[: len(rows)], size, self.coder.queries.size)
+        number = np.cumsum(each) * cell_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
 
 
-def _interleaved(coefficients: Coefficients, rows: Codes, cells: ShownCells | None) -> NDArray[np.float64]:
-    """Weight and offset of each estimator in turn, by pair of the coder (or place among the cells) and position."""
+def _interleaved(coefficients: Coefficients) -> NDArray[np.float64]:
+    """Weight and offset of each estimator in turn, by cell."""
     columns = [each for both in zip(coefficients.weight, coefficients.offset, strict=True) for each in both]
-    if cells is None:
-        used = rows >= 0
-        table = np.zeros((len(rows), coefficients.pairs.positions, len(columns)))
-        for number, column in enumerate(columns):
-            table[used, :, number] = column[rows[used]]
-        return table
-    table = np.zeros((cells.most, coefficients.pairs.positions, len(columns)))
-    row = rows[cells.pair]
-    used = row >= 0
+    table = np.empty((len(coefficients.cells), len(columns)))
     for number, column in enumerate(columns):
-        table[cells.place[used], cells.position[used], number] = column[row[used], cells.position[used]]
+        table[:, number] = column
     return table

@@ -42,7 +42,7 @@ class Tallier:
             grown = np.zeros((power_of_two(self.coder.queries.size), 4))
             grown[: len(self.per_query)] = self.per_query
             self.per_query = grown
-        self.coder.pairs.widen(positions)
+        self.coder.pairs.tally.grow(0, positions)
         self.coder.want(positions)
         self.groups.widen(positions)
         if self.plan.looks:
@@ -65,7 +65,9 @@ class Tallier:
         bits = propensity.view(np.uint64)
         batch = Batch(codes, rows.offsets, rows.impressions, reward, propensity, bits, days, coded)
         asked = Wanted(covered, theta, plan.metric == "reward", plan.by_propensity, wanted, keys)
-        sums = Sums(self.size, coder.pairs.item, coder.pairs.tally, self.per_query, self.per_day)
+        sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
+        if not coder.pairs.tally.dense:
+            coder.pairs.tally.add(coded, rows.impressions)
         done = 0
         while True:
             met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity, groups.clicks)

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate.influence import Influence
+from counterrank.ids import Codes
+from counterrank.policy.base import BLOCK
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
-from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.pairs import Pairs, Table, sum_by
 
 Vector = NDArray[np.float64]
 
@@ -64,30 +67,32 @@ class Estimate:
 class Thin:
     """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates.
 
-    The tables are large where lists are long, so that only the sums are kept, and the tables made again if need be.
+    There may be many, so that only the sums are kept, and the others made again if need be.
     """
 
-    per_pair: Vector  # (P,) the sums
-    tables: Callable[[], tuple[Table, Table]]  # weight and variance, made anew
+    per_query: Vector  # (Q,) the sums
+    rates: Callable[[], tuple[Vector, Vector]]  # weight and variance, made anew
+    queries: Codes  # of each rate
 
     @classmethod
-    def of(cls, tables: Callable[[], tuple[Table, Table]]) -> Thin:
-        weight, variance = tables()
-        squares = np.square(weight, out=weight)
-        squares = np.multiply(squares, variance, out=squares if squares.shape == variance.shape else None)
-        return cls(squares.sum(axis=1), tables)
+    def of(cls, rates: Callable[[], tuple[Vector, Vector]], queries: Codes, size: int) -> Thin:
+        weight, variance = rates()
+        return cls(sum_by(queries, weight**2 * variance, size), rates, queries)
 
     def total(self) -> float:
-        return float(self.per_pair.sum())
+        return float(self.per_query.sum())
 
     def less(self, other: Thin) -> Thin:
         """Of the difference of two estimates from the same rates; where a weight is 0 its variance does not matter."""
 
-        def tables() -> tuple[Table, Table]:
-            (one, variance), (two, others) = self.tables(), other.tables()
+        def rates() -> tuple[Vector, Vector]:
+            (one, variance), (two, others) = self.rates(), other.rates()
             return one - two, np.where(one != 0, variance, others)
 
-        return Thin.of(tables)
+        return Thin.of(rates, self.queries, len(self.per_query))
+
+
+Blocks = Callable[[int, int], Table]  # of queries first to last: scale·weight of all pairs and positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +104,11 @@ class LinearEstimate:
 
     value: float | None
     per_query: Vector
-    weight: Table
-    scale: Vector
-    offset: Table
+    pairs: Pairs
+    cells: Cells
+    weight: Vector  # (C,)
+    scale: Vector  # (K,)
+    offset: Vector  # (C,)
     constant: Vector
     thin: Thin | None
     clipped: float
@@ -109,6 +116,7 @@ class LinearEstimate:
     warnings: list[str] = field(default_factory=list)
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
+    blocks: Blocks | None = None  # where clicks can have weight that no cell has
 
     def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
         """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
@@ -140,7 +148,9 @@ class LinearEstimate:
         return LinearEstimate(
             value=value,
             per_query=self.per_query - other.per_query,
-            weight=self.weight * self.scale - other.weight * other.scale,
+            pairs=self.pairs,
+            cells=self.cells,
+            weight=self._scaled() - other._scaled(),
             scale=np.ones_like(self.scale),
             offset=self.offset - other.offset,
             constant=self.constant - other.constant,
@@ -148,19 +158,39 @@ class LinearEstimate:
             clipped=max(self.clipped, other.clipped),
             unsupported=max(self.unsupported, other.unsupported),
             bounded=self.bounded and other.bounded,
+            blocks=self._apart(other),
         )
+
+    def _scaled(self) -> Vector:
+        return self.weight * self.scale[self.cells.positions]
+
+    def _block(self) -> Blocks:
+        if self.blocks is not None:
+            return self.blocks
+        scaled, starts = self._scaled(), self.pairs.starts
+        return lambda first, last: self.cells.dense(scaled, int(starts[first]), int(starts[last]))
+
+    def _apart(self, other: LinearEstimate) -> Blocks | None:
+        if self.blocks is None and other.blocks is None:
+            return None
+        one, two = (self._block(), other._block())
+        return lambda first, last: one(first, last) - two(first, last)
 
     def _width(self, counts: Counts) -> float:
         """All terms lie between the sums of the least and of the largest weighted click of each position."""
-        least, most = np.zeros((2, len(counts.impressions), self.weight.shape[1]))
-        np.minimum.at(least, counts.pairs.queries, self.weight * self.scale)
-        np.maximum.at(most, counts.pairs.queries, self.weight * self.scale)
-        return float(most.sum(axis=1).max() - least.sum(axis=1).min())
+        size = len(counts.impressions)
+        if self.blocks is None:
+            least, most = (sum_by(counts.places.queries, x, size) for x in counts.places.extremes(self._scaled()))
+        else:
+            least, most = np.zeros(size), np.zeros(size)
+            for first, last in counts.pairs.blocks(BLOCK):
+                table, starts = self.blocks(first, last), counts.pairs.starts[first:last] - counts.pairs.starts[first]
+                least[first:last] = np.minimum(np.minimum.reduceat(table, starts), 0.0).sum(axis=1)
+                most[first:last] = np.maximum(np.maximum.reduceat(table, starts), 0.0).sum(axis=1)
+        return float(most.max() - least.min())
 
     def _within(self, r: Vector, r2: Vector, counts: Counts) -> Vector:
         """Σψ² of each query's own value."""
         n = counts.impressions
-        thin = np.zeros(len(n))
-        if self.thin is not None:
-            thin = sum_by(counts.pairs.queries, self.thin.per_pair, len(n))
+        thin = self.thin.per_query if self.thin is not None else 0.0
         return np.maximum(r2 - r**2 / n, 0.0) + thin

@@ -184,6 +184,7 @@ def finished(
         moments = run.moments(
             Coefficients(
                 evidence.counts.pairs,
+                evidence.counts.cells,
                 [draft.weight for _, draft in linear],
                 [draft.offset for _, draft in linear],
                 np.stack([draft.scale for _, draft in linear]),

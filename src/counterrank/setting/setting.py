@@ -107,9 +107,9 @@ class Setting:
         cut = self.by_propensity and self.top is not None and self.top < counts.longest
         if cut and counts.rankings is not None:
             counts = replace(counts, rankings=counts.rankings.without_propensity())
-        shares = LoggedShares(counts.pairs, counts.shown, counts.impressions)
+        shares = LoggedShares(counts.pairs, counts.shown, counts.impressions, cells=counts.cells)
         logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
-        marginals = Need.MARGINALS in needs
+        marginals, cells = Need.MARGINALS in needs, counts.cells
         curve, fitted = self._examination(counts, positions)
         depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
         by_propensity = self.by_propensity and not cut
@@ -117,7 +117,7 @@ class Setting:
             counts=counts,
             logging=logging,
             given=self.logging,
-            shown_by_logging=logging.marginals() if marginals else np.zeros(counts.shown.shape),
+            shown_by_logging=logging.at(cells.rows, cells.positions) if marginals else np.zeros(len(cells)),
             marginals=marginals,
             weights=theta[:depth],
             examination=curve[:depth],
@@ -152,7 +152,7 @@ class Setting:
         from counterrank.click.examination import fit_examination  # brings SciPy's optimisers along
 
         assert counts.whole is not None  # noqa: S101 - the plan asked for it
-        fit = fit_examination(*counts.whole)
+        fit = fit_examination(*counts.whole.clicked_tables())
         curve = np.concatenate([fit.examination, np.zeros(max(positions - len(fit.examination), 0))])
         return curve[:positions], list(fit.notes)
 

@@ -12,6 +12,7 @@ from counterrank.engine.plan import Coefficients, Moments
 from counterrank.ids import Ids
 from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import Reading
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
@@ -52,9 +53,9 @@ class WorldCells:
         for weight, offset, scale, constant in zip(
             coefficients.weight, coefficients.offset, coefficients.scale, coefficients.constant, strict=True
         ):
-            w = weight[rows, at]  # (Q, R, K)
+            w = coefficients.cells.dense(weight)[rows, at]  # (Q, R, K)
             term = (w * scale) @ world.clicks.T  # (Q, R, O)
-            r = term - offset[rows, at].sum(axis=2)[:, :, None]
+            r = term - coefficients.cells.dense(offset)[rows, at].sum(axis=2)[:, :, None]
             mean = np.broadcast_to(w.mean(axis=2)[:, :, None], r.shape)
             moved.append(r.ravel())
             sums.append(np.stack([(number * x).sum(axis=(1, 2)) for x in (r, r**2, mean, mean**2)], axis=1))
@@ -87,13 +88,16 @@ def _counts(world: CoverageWorld, came: NDArray[np.int64], numbers: NDArray[np.i
     )
     total = int(numbers.sum())
     seen = world.reward[numbers.any(axis=(0, 1))]
+    shown = np.einsum("qr,rik->qik", of_ranking, at)
+    cells, tally = Cells.of_tables(shown.reshape(-1, places), clicked.reshape(-1, places))
     return Counts(
         pairs=pairs,
         impressions=of_ranking.sum(axis=1),
         reward=reward.sum(axis=1),
         reward2=reward2.sum(axis=1),
-        shown=np.einsum("qr,rik->qik", of_ranking, at).reshape(-1, places),
-        clicked=clicked.reshape(-1, places),
+        cells=cells,
+        shown=tally[0],
+        clicked=tally[1],
         rankings=groups,
         log_impressions=total,
         longest=places,
