@@ -6,6 +6,7 @@ import json
 import random
 from itertools import permutations, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,12 @@ def test_closed_form_of_products(sizes: tuple[int, ...], equal: bool) -> None:
         table = np.asarray(q).reshape(len(items), length)
         wide = np.zeros((len(items), bound.pairs.positions))
         wide[:, :length] = table
-        u, (sigma2, lost, largest, kappa, condition, drawn) = pi_slots.solve(bound, wide)
+        shown = SimpleNamespace(
+            at=lambda rows, places, wide=wide: wide[rows, places], squares=(wide**2).sum(axis=1).copy
+        )
+        weight, (sigma2, lost, largest, kappa, condition, drawn) = pi_slots.solve(bound, shown)
+        u = np.zeros_like(wide)
+        u[bound.rows, bound.slots % bound.pairs.positions] = weight
         by_matrix = pinv @ q
         assert u[:, :length].ravel() == pytest.approx(by_matrix, abs=1e-8, rel=1e-8)
         assert sigma2[0] == pytest.approx(q @ by_matrix, rel=1e-9)

@@ -55,10 +55,10 @@ class LogGamma:
 
     One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
     marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). Of
-    cells: `u` Γ̂†q, and `phi` Γ̂†θ̂ with θ̂ the mean of reward·1_A, rewards counted from the counts' origin. And `sums` over its
-    rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e: wF, wn,
-    w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of what
-    the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
+    cells: `u` Γ̂†q, and `phi` Γ̂†θ̂ with θ̂ the mean of reward·1_A, rewards counted from the counts' origin. And `sums`
+    over its rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e:
+    wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of
+    what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
     """
 
     def __init__(self, counts: Counts, target: Vector, slots: BoundSlots | None = None) -> None:
