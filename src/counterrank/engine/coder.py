@@ -130,6 +130,13 @@ class Coder:
             None if reward is None else reward[order],
         )
 
+    def forget(self) -> None:
+        """Give back the room that pairs are found in: from now on they go by their codes."""
+        used = self.used
+        self.pairs.slots = self.pairs.slots[:0].copy()
+        self.pairs.query, self.pairs.item = self.pairs.query[:used].copy(), self.pairs.item[:used].copy()
+        self._rooms = [np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)]
+
     def _make_room(self, longest: int) -> None:
         self.before_growth()
         self.pairs.grow(self.used, self.used + longest)

@@ -101,6 +101,8 @@ class EmbeddedPass:
 
     def _finish(self) -> Counts:
         coder, used = self.coder, self.coder.used
+        if self.kept.complete:
+            coder.forget()  # no row will be coded again
         per_query = self.tallier.per_query[: coder.queries.size]
         keep = (per_query[:, 0] > 0) & coder.covered(coder.queries.size)
         if not keep.any():

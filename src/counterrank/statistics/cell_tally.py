@@ -21,8 +21,8 @@ class CellTally:
     Then cells are found by their key, pair·2³² + position, in open-addressed places.
     """
 
-    def __init__(self, positions: int, small: int = SMALL) -> None:
-        self.small, self.positions = small, positions
+    def __init__(self, positions: int) -> None:
+        self.positions = positions
         self.table = np.zeros((1024, positions, 2), dtype=np.int64)
         self._places: Codes | None = None
         self._used = np.zeros(1, dtype=np.int64)
@@ -41,7 +41,7 @@ class CellTally:
         if size == have[:2]:
             return
         old = self.table
-        if size[0] * size[1] <= self.small:
+        if size[0] * size[1] <= SMALL:
             self.table = np.zeros((*size, 2), dtype=np.int64)
             self.table[: have[0], : have[1]] = old
             return

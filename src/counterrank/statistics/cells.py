@@ -87,7 +87,7 @@ class Cells:
         """Whether no cell is missing."""
         return len(self) == self.pairs * self.depth
 
-    @cached_property
+    @property
     def keys(self) -> Codes:
         """pair·K + position of each, rising."""
         return self.rows * self.depth + self.positions
@@ -99,8 +99,9 @@ class Cells:
             return np.asarray(wanted)
         if not len(self):
             return np.full(len(wanted), -1)
-        at = np.minimum(np.searchsorted(self.keys, wanted), len(self) - 1)
-        return np.where(self.keys[at] == wanted, at, -1)
+        keys = self.keys
+        at = np.minimum(np.searchsorted(keys, wanted), len(self) - 1)
+        return np.where(keys[at] == wanted, at, -1)
 
     def at(self, values: NDArray[Any], rows: Codes, positions: Codes) -> NDArray[Any]:
         """The values of these (pair, position), 0 where they are no cells."""
