@@ -209,7 +209,10 @@ def _squares(run: Pass, problems: Sequence[Weighing]) -> NDArray[np.float64]:
     ones, zeros = np.broadcast_to(1.0, len(cells)), np.broadcast_to(0.0, len(cells))
     size = len(problems)
     scale, constant = np.stack([p.weights for p in problems]), np.zeros((size, len(run.counts.impressions)))
-    return run.moments(Coefficients(pairs, cells, [ones] * size, [zeros] * size, scale, constant)).sums[:, :, 1]
+    asked = Coefficients(
+        pairs=pairs, cells=cells, weight=[ones] * size, offset=[zeros] * size, scale=scale, constant=constant
+    )
+    return run.moments(asked).sums[:, :, 1]
 
 
 def _wanted(days: Days, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:

@@ -178,8 +178,7 @@ class EmbeddedPass:
         rows = self._rows_of(coefficients.pairs)
         estimators = len(coefficients.scale)
         table, cells = _interleaved(coefficients), coefficients.cells
-        where = rows, cells.starts, cells.positions
-        pair_query = self._query_of(len(rows))
+        where = rows, self._query_of(len(rows)), cells.starts, cells.positions
         out = np.zeros((len(self.counts.impressions), estimators, 4))
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
@@ -188,7 +187,7 @@ class EmbeddedPass:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
             kernels.sum_moments(
-                first, last, part.coded, counts, weighted, pair_query, where, table, coefficients.scale,
+                first, last, part.coded, counts, weighted, where, table, coefficients.scale,
                 coefficients.constant, out, cross[thread], spread[thread],
             )  # fmt: skip
 

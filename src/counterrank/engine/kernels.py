@@ -331,16 +331,14 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
 
 
 @njit(nogil=True)
-def sum_moments(
-    first, last, coded, impressions, weighted, pair_query, cells, table, scale, constant, out, cross, spread
-):
+def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
     table[c] holds weight and offset of each estimator in turn, c being a cell; w̄ is the mean weight over the positions.
     spread[e, i, b] holds count and sum in bucket b of influences (i = 0), terms (1) and mean weights (2).
     """
-    rows, starts, positions = cells  # the pairs' rows among all, where the cells of each row begin, and their positions
+    rows, pair_query, starts, positions = cells  # of pairs their row and query; of rows where their cells begin
     estimators = scale.shape[0]
     number = np.empty(3)
     nudged = np.empty(3)

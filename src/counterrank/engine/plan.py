@@ -47,7 +47,7 @@ class Plan:
     overview: bool = False  # also tell the number of days and the mean reward, whatever the metric, in the reading
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Coefficients:
     """The second pass: r = Σₖ scale[e,k]·weight[e,c]·click − offset[e,c] for each estimator e, c being the cell.
 

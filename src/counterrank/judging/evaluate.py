@@ -183,13 +183,13 @@ def finished(
     if linear:
         moments = run.moments(
             Coefficients(
-                evidence.counts.pairs,
-                evidence.counts.cells,
-                [draft.weight for _, draft in linear],
-                [draft.offset for _, draft in linear],
-                np.stack([draft.scale for _, draft in linear]),
-                np.stack([draft.constant for _, draft in linear]),
-                cross,
+                pairs=evidence.counts.pairs,
+                cells=evidence.counts.cells,
+                weight=[draft.weight for _, draft in linear],
+                offset=[draft.offset for _, draft in linear],
+                scale=np.stack([draft.scale for _, draft in linear]),
+                constant=np.stack([draft.constant for _, draft in linear]),
+                cross=cross,
             )
         )
         for e, (name, draft) in enumerate(linear):

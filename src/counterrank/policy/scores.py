@@ -146,7 +146,8 @@ class BoundScores(OrderedCandidates):
     def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
         own = np.append(self.place, -1)[rows]
         low, stop, high = (np.append(each, 0)[own] for each in (self._low, self._stop, self._high))
-        return np.divide(1.0, high - low, out=np.zeros(len(rows)), where=(low <= positions) & (positions < stop))
+        within = (low <= positions) & (positions < stop)
+        return np.asarray(np.divide(1.0, high - low, out=np.zeros(len(rows)), where=within))
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         upto = np.concatenate([[0.0], np.cumsum(looks)])

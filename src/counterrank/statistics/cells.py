@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.statistics.pairs import sum_by
 
 Vector = NDArray[np.float64]
 
@@ -118,7 +119,7 @@ class Cells:
 
     def weighed(self, values: NDArray[Any], weights: Vector) -> Vector:
         """Σₖ values·weightsₖ of each pair, (P,)."""
-        return np.bincount(self.rows, values * weights[self.positions], self.pairs)
+        return sum_by(self.rows, values * weights[self.positions], self.pairs)
 
     def dense(self, values: NDArray[Any], first: int = 0, last: int | None = None) -> NDArray[Any]:
         """The table of all (pair, position), 0 where there is no cell; or its rows first to last."""
@@ -167,7 +168,7 @@ class Places:
 
     def sums(self, values: NDArray[Any]) -> Vector:
         """Σ over the cells of each place."""
-        return np.bincount(self.at, values, len(self.queries))
+        return sum_by(self.at, values, len(self.queries))
 
     def extremes(self, values: Vector) -> tuple[Vector, Vector]:
         """The least and the largest of 0 and the values of each place."""

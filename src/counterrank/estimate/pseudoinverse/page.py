@@ -176,9 +176,9 @@ def apart(one: Evidence, other: Evidence, gains: tuple[float, float]) -> tuple[V
     if not any(weigh(side).drawn for side, _, _ in sides):
         return zero, zero
     # a logging policy that judges itself has weights of 1, however its rankings were drawn
-    gap = pi_known.Gap([(sign * gain, side.target) for side, gain, sign in sides if not side.same])
+    apart = pi_known.Gap([(sign * gain, side.target) for side, gain, sign in sides if not side.same])
     with one_thread():
-        return zero, pi_known.solve(one, gap, one.target).drawn
+        return zero, pi_known.solve(one, apart, one.target).drawn
 
 
 def _same(evidence: Evidence, kappa: Vector) -> PageSums:

@@ -53,7 +53,7 @@ class Some:
 
     @property
     def starts(self) -> Codes:
-        return self.task.evidence.counts.pairs.starts[self.first : self.last + 1] - self.mine.start
+        return np.asarray(self.task.evidence.counts.pairs.starts[self.first : self.last + 1] - self.mine.start)
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
@@ -89,8 +89,12 @@ class Some:
 def _by_blocks(task: Task, solve: Callable[[Some], Solution]) -> Solution:
     """Solved some queries at a time: none depends on another."""
     found = [solve(Some(task, *ends)) for ends in task.evidence.counts.pairs.blocks(BLOCK)]
-    of = (np.concatenate([getattr(each, name) for each in found]) for name in ("queries", "rows", "probability"))
-    return Solution(*of, np.concatenate([each.value for each in found]))
+    return Solution(
+        np.concatenate([each.queries for each in found]),
+        np.concatenate([each.rows for each in found]),
+        np.concatenate([each.probability for each in found]),
+        np.concatenate([each.value for each in found]),
+    )
 
 
 @dataclass(frozen=True)
