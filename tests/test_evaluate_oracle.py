@@ -115,6 +115,7 @@ def a_larger_log(seed: int) -> tuple[list[dict], list[dict], dict]:
             chances[order] += share / sum(shares)
         target += [{"query": query, "items": list(o), "probability": p} for o, p in chances.items()]
     options = {
+        "examination": "reciprocal",  # the oracle fits no curve
         "metric": "clicks",
         "clip": rng.choice([None, None, 0.777, 1.313]),
         "weights": rng.choice(["clicks", "dcg"]),

@@ -36,7 +36,8 @@ def test_json_is_one_object_with_the_fields_of_the_page(log: Path) -> None:
     assert {row["model"] for row in said["models"]} == {"pbm", "cm"}
     assert said["impressions"] + said["test_impressions"] == 90
     assert [point["position"] for point in said["curve"]] == [1, 2]
-    assert said["prior"] == [1.0, 1.0]
+    assert said["prior"] == "fit"
+    assert said["best"] == said["models"][0]["model"]  # by log-likelihood
 
 
 def test_people_get_a_table_and_a_picture(log: Path) -> None:

@@ -56,7 +56,7 @@ def test_json_is_the_oracles(seed, tmp_path):
     new = worlds.write_policy(target, tmp_path, "target", rng.choice(worlds.POLICY_KINDS))
     old = worlds.write_policy(baseline, tmp_path, "baseline", rng.choice(worlds.POLICY_KINDS))
     temperature = rng.choice([0.0, 0.5])
-    arguments = [log, "--target", new, "--baseline", old, "--temperature", temperature]
+    arguments = [log, "--target", new, "--baseline", old, "--temperature", temperature, "--estimator", "genspec"]
     result = run(*arguments, "--per-query", tmp_path / "queries.parquet", "--json")
     assert result.exit_code == 0, result.output
     got = parse(result)
@@ -74,7 +74,7 @@ def test_json_is_the_oracles(seed, tmp_path):
 
 def test_exit_codes(files):
     log, good, bad = files
-    sides = ("--target", good, "--baseline", bad)
+    sides = ("--target", good, "--baseline", bad, "--weights", "dcg")
     lower = parse(run(log, *sides, "--json"))["lower"]
     assert lower > 0
     assert run(log, *sides, "--require-improvement", 0).exit_code == 0
@@ -82,8 +82,9 @@ def test_exit_codes(files):
     assert run(log, *sides, "--require-improvement", lower).exit_code == 1  # above, not at
     assert run(log, *sides, "--require-improvement", lower + 1e-9).exit_code == 1
     assert run(log, "--target", bad, "--baseline", good).exit_code == 0  # nothing was required
-    assert run(log, "--target", bad, "--baseline", good, "--require-improvement", 0).exit_code == 1
-    failed = run(log, "--target", bad, "--baseline", good, "--require-improvement", -10, "--json")
+    turned = ("--target", bad, "--baseline", good, "--weights", "dcg")
+    assert run(log, *turned, "--require-improvement", 0).exit_code == 1
+    failed = run(log, *turned, "--require-improvement", -10, "--json")
     assert failed.exit_code == 0
     assert run(log, *sides, "--require-improvement", "nan").exit_code == 2
 
@@ -105,15 +106,15 @@ def test_the_baseline_is_the_logging_policy_unless_named(files):
 
 def test_words_for_people(files, tmp_path):
     log, good, bad = files
-    result = run(log, "--target", good, "--baseline", bad, "--per-query", tmp_path / "q.csv")
-    assert "The target wins: with 95% confidence" in " ".join(result.stdout.split())
+    result = run(log, "--target", good, "--baseline", bad, "--weights", "dcg", "--per-query", tmp_path / "q.csv")
+    assert "Ship: with 95% confidence" in " ".join(result.stdout.split())
     assert "Bonferroni" in result.stdout
     table = pa_csv.read_csv(tmp_path / "q.csv")
     assert table.column_names == [
-        "query", "impressions", "clicks", "difference", "lower", "upper", "verdict", "impressions_needed",
+        "query", "impressions", "difference", "stderr", "lower", "upper", "verdict", "impressions_needed",
         "significant_after_correction",
     ]  # fmt: skip
-    undecided = run(log, "--target", good, "--confidence", 0.999999998).stdout
+    undecided = run(log, "--target", good, "--weights", "dcg", "--confidence", 0.999999998).stdout
     assert "more impressions would decide" in " ".join(undecided.split())
     assert "shows no difference" in run(log, "--target", good, "--baseline", good).stdout
 
@@ -148,9 +149,10 @@ def test_temperatures(files, tmp_path):
         (["--estimator", "pmb"], "unknown estimator 'pmb'"),
         (["--estimator", "dr"], "dr needs features of items: add --features"),
         (["--estimator", "ip", "--interval", "narrow"], "unknown interval 'narrow'"),
-        (["--interval", "t"], "--interval is for --estimator"),
-        (["--clip", "2"], "--clip is for --estimator"),
-        (["--metric", "reward"], "--metric is reward"),
+        (["--estimator", "genspec", "--interval", "t"], "--interval is for --estimator"),
+        (["--estimator", "genspec", "--clip", "2"], "--clip is for --estimator"),
+        (["--estimator", "genspec", "--metric", "reward"], "--metric is reward"),
+        (["--metric", "reward"], "--metric reward needs a column 'reward'"),
     ],
 )
 def test_bad_usage_is_one_line(files, options, message):
@@ -165,7 +167,10 @@ def test_propensities_of_rankings_are_not_used_and_that_is_said(tmp_path):
     rows = [{"query": "q", "items": ["a", "b"], "clicks": [1, 0], "propensity": 0.5}] * 3
     log = worlds.write_log(rows, tmp_path)
     policy = worlds.write_policy([{"query": "q", "items": ["b", "a"]}], tmp_path)
-    said, silent = (parse(run(log, "--target", policy, "--logging", kind, "--json")) for kind in ("propensity", "log"))
+    said, silent = (
+        parse(run(log, "--target", policy, "--logging", kind, "--estimator", "genspec", "--json"))
+        for kind in ("propensity", "log")
+    )
     assert said["lower"] == silent["lower"]
     assert "shares in the log" in said["notes"][0]
 
@@ -173,7 +178,8 @@ def test_propensities_of_rankings_are_not_used_and_that_is_said(tmp_path):
 def test_paired_differences(files, tmp_path):
     log, good, bad = files
     options = ("--interval", "normal", "--per-query", tmp_path / "q.csv", "--json")
-    got = parse(run(log, "--target", good, "--baseline", bad, "--estimator", "ip", *options))
+    sides = ("--target", good, "--baseline", bad, "--estimator", "ip", "--weights", "dcg")
+    got = parse(run(log, *sides, *options))
     assert set(got) >= FIELDS
     assert (got["estimator"], got["interval"], got["verdict"]) == ("ip", "normal", "target")
     assert got["upper"] - got["difference"] == pytest.approx(1.959963984540054 * got["stderr"])
@@ -184,8 +190,5 @@ def test_paired_differences(files, tmp_path):
     ]  # fmt: skip
     assert got["by_query"]["queries"] == got["queries"]
     lower = got["lower"]
-    assert (
-        run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--require-improvement", lower).exit_code
-        == 1
-    )
-    assert run(log, "--target", good, "--baseline", bad, "--estimator", "ip", "--require-improvement", 0).exit_code == 0
+    assert run(log, *sides, "--interval", "normal", "--require-improvement", lower).exit_code == 1
+    assert run(log, *sides, "--require-improvement", 0).exit_code == 0

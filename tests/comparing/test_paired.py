@@ -8,7 +8,7 @@ from math import fsum
 
 import numpy as np
 import pytest
-from test_compare import make_pair
+from test_genspec import make_pair
 
 import counterrank as cr
 import oracle
@@ -190,7 +190,7 @@ def test_pi_s_standard_error_is_that_of_the_jackknife(seed, against):
         up, down = (value([*m[:i], times + s, *m[i + 1 :]]) for s in (0.01 * times, -0.01 * times))
         squares.append(times * (n * (up - down) / (0.02 * times)) ** 2)
     wanted = math.sqrt(fsum(squares) / (n * (n - 1)))
-    found = cr.compare(worlds.to_arrow(rows), mine(one), mine(two), estimator="pi")
+    found = cr.compare(worlds.to_arrow(rows), mine(one), mine(two), estimator="pi", weights="dcg")
     assert found.difference == pytest.approx(value(m), rel=1e-7)
     assert found.stderr == pytest.approx(wanted, rel=0.03)
 
@@ -226,16 +226,20 @@ def test_what_cannot_be_paired_is_an_error():
     for option in ({"clip": 2}, {"interval": "t"}, {"features": rows}, {"model": "ridge"}, {"reward_range": "0,1"}):
         name = next(iter(option))
         with pytest.raises(cr.InputError, match=f"`{name}` is for `estimator`"):
-            cr.compare(rows, {"q": ["a"]}, **option)
+            cr.compare(rows, {"q": ["a"]}, estimator="genspec", **option)
 
 
 def test_as_many_more_impressions_would_decide():
-    rows = {"query": ["q"] * 8, "items": [["a", "b"], ["b", "a"]] * 4, "clicks": [[1, 0], [0, 1], [0, 0], [1, 0]] * 2}
-    found = cr.compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]}, estimator="ip", interval="normal")
-    n, more, z = 8, found.impressions_needed, 1.959963984540054
-    assert found.verdict == "undecided"
-    assert z * found.stderr * math.sqrt(n / (n + more)) < abs(found.difference)
-    assert z * found.stderr * math.sqrt(n / (n + more - 1)) >= abs(found.difference)
+    """Item a is clicked twice of three times at the top; how many more pages decide is drawn from the log itself."""
+    clicks = [[1, 0], [0, 0], [1, 0], [0, 1], [0, 0], [1, 0]]
+    rows = {"query": ["q"] * 24, "items": [["a", "b"], ["b", "a"]] * 12, "clicks": clicks * 4}
+    sides, given = ({"q": ["a", "b"]}, {"q": ["b", "a"]}), {"weights": [1.0, 0.2], "estimator": "ip"}
+    found = cr.compare(rows, *sides, **given)
+    assert (found.verdict, found.interval) == ("undecided", "betting")
+    assert found.impressions_needed > 0
+    times = math.ceil((24 + 2 * found.impressions_needed) / 24)
+    longer = cr.compare({name: values * times for name, values in rows.items()}, *sides, **given)
+    assert longer.lower > 0
 
 
 @pytest.mark.slow
@@ -251,7 +255,7 @@ def test_intervals_of_the_difference_cover(baseline):
     for run in range(400):
         rows = simulate(world, 3000, np.random.default_rng(run))
         for name in PAIRED:
-            found = cr.compare(rows, *sides, estimator=name, weights="clicks", logging="log")
+            found = cr.compare(rows, *sides, estimator=name, interval="normal", logging="log")
             covered[name] += found.lower <= true <= found.upper
     covered.pop("item")  # biased: position matters here
     covered.pop("rctr")  # always 0

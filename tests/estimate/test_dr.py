@@ -71,7 +71,7 @@ def test_the_formula_written_out(seed: int, kind: str) -> None:
                 assert same[0].sigma2 == pytest.approx(same[1].sigma2)
                 assert same[0].deviation is None
         if got[name].unsupported > 1e-9:
-            assert any("regression's word stands alone" in text for text in got[name].warnings)
+            assert any("word of the regression stands alone" in text for text in got[name].warnings)
 
 
 @pytest.mark.parametrize("logging", ["log", "uniform"])
@@ -205,7 +205,7 @@ def test_no_ranking_of_the_targets_was_logged() -> None:
     assert row.value == pytest.approx(got.value("dm"))
     assert row.stderr is None
     assert row.unsupported == 1
-    assert any("the value is the model's alone" in text for text in row.warnings)
+    assert any("the value is the word of the regression alone" in text for text in row.warnings)
 
 
 def additive_log(rng: np.random.Generator, worth: np.ndarray, chance: dict[tuple[int, ...], float], n: int) -> Any:

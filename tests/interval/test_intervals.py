@@ -10,10 +10,12 @@ import counterrank as cr
 from counterrank.interval import INTERVALS, Spread, usual
 from counterrank.interval.bootstrap import bootstrap
 from counterrank.statistics.histogram import Histogram
+from counterrank.statistics.terms import Terms, Units
 
 
 def spread_of(x: np.ndarray, width: float | None = None) -> Spread:
     value, n = float(x.mean()), len(x)
+    units = Units.of(Histogram.of(x))
     return Spread(
         value=value,
         stderr=float(x.std(ddof=1)) / math.sqrt(n),
@@ -22,6 +24,7 @@ def spread_of(x: np.ndarray, width: float | None = None) -> Spread:
         width=width,
         deviation=0.2,
         influence=Histogram.of(x - value),
+        terms=Terms(units, units, 0.0, width) if width is not None else None,
     )
 
 

@@ -107,7 +107,9 @@ def test_everything_equals_a_slow_calculation(table: pa.Table, model: str, bound
     rows = rows_of(table)
     seen, heights = slow_evidence(rows, model)
     for delta, k in ((0.1, 3), (0.6, 2), (1.0, 4)):
-        found = cr.optimize(table, click_model=model, bound=bound, delta=delta, k=k, prior="grid").to_dict()
+        found = cr.optimize(
+            table, click_model=model, bound=bound, delta=delta, k=k, prior="grid", prior_scope="query"
+        ).to_dict()
         assert found["delta"] == delta
         assert found["prior"] is None
         for got in found["rankings"]:
@@ -208,10 +210,10 @@ def test_candidates_replace_the_logged_items_and_may_be_new(table: pa.Table) -> 
 
 
 def test_priors_are_shared_or_each_querys_own(table: pa.Table) -> None:
-    each = cr.optimize(table, delta=0.3).to_dict()
+    each = cr.optimize(table, delta=0.3, prior_scope="query").to_dict()
     assert each["prior"] is None
     assert len({tuple(row["prior"]) for row in each["rankings"]}) == 5
-    shared = cr.optimize(table, delta=0.3, prior_scope="global").to_dict()
+    shared = cr.optimize(table, delta=0.3).to_dict()
     assert {tuple(row["prior"]) for row in shared["rankings"]} == {tuple(shared["prior"])}
     given = cr.optimize(table, prior="2,9").to_dict()
     assert given["prior"] == [2.0, 9.0]
@@ -255,13 +257,17 @@ def test_theorem_3_takes_the_worst_list(table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("model", CLICK_WORTHS)
-def test_auto_delta_is_the_best_of_its_own_curve(table: pa.Table, model: str) -> None:
+def test_auto_delta_is_the_best_of_its_own_curve_or_the_usual_one(table: pa.Table, model: str) -> None:
     for log in (table, table.drop_columns(["day"])):
         found = cr.optimize(log, click_model=model, delta="auto", bound="bayes").to_dict()
         assert [row["delta"] for row in found["curve"]] == pytest.approx(np.arange(0.05, 1.01, 0.05))
         best = max(row["value"] for row in found["curve"])
         chosen = next(row for row in found["curve"] if row["delta"] == found["delta"])
-        assert chosen["value"] == pytest.approx(best, abs=1e-11)
+        usual = next(row for row in found["curve"] if row["delta"] == 0.2)
+        helped = best - usual["value"] > 2 * usual["stderr"]
+        assert chosen["value"] == pytest.approx(best if helped else usual["value"], abs=1e-11)
+        assert helped or found["delta"] == 0.2
+        assert any("did not help" in note for note in found["notes"]) is not helped
         fixed = cr.optimize(log, click_model=model, delta=found["delta"], bound="bayes").to_dict()
         assert [row["items"] for row in fixed["rankings"]] == [row["items"] for row in found["rankings"]]
 

@@ -70,7 +70,7 @@ def test_a_program_is_solved_as_the_paper_writes_it(rows: pa.Table, by: str, cli
     for query in set(rows["query"].to_pylist()):
         lists = [(r["items"], r["clicks"]) for r in rows.to_pylist() if r["query"] == query]
         total += whole_program(lists, by, clip)
-    found = cr.optimize(rows, by=by, clip=clip)
+    found = cr.optimize(rows, by=by, clip=clip, examination="reciprocal", holdout="none")
     assert found.value == pytest.approx(total / rows.num_rows, abs=1e-9)
 
 

@@ -16,7 +16,7 @@ from counterrank.backtesting.days import Days, Vector
 from counterrank.backtesting.errors import measure
 from counterrank.backtesting.result import Backtest, summarise
 from counterrank.backtesting.values import Weighing, can_test
-from counterrank.click.examination import fit_examination
+from counterrank.click.curve import curve_of
 from counterrank.engine import Coefficients, Engine, Pass, Plan, open_engine
 from counterrank.errors import InputError, Unanswerable, unknown
 from counterrank.estimate import ESTIMATORS, LOG_MEAN
@@ -30,6 +30,7 @@ from counterrank.setting.options import (
     check_length,
     check_top,
     examination_curve,
+    is_fitted,
     position_weights,
 )
 
@@ -75,7 +76,7 @@ def backtest(
     problems: Sequence[str | Problem] | None = None,
     top: int | None = None,
     weights: str | Sequence[float] | None = None,
-    examination: str | Sequence[float] = "reciprocal",
+    examination: str | Sequence[float] = "auto",
     queries: int | slice | Sequence[str | int] | None = None,
     min_impressions: int = 1,
     confidence: float = 0.95,
@@ -94,7 +95,7 @@ def backtest(
 
     Optimistic where days are not like the change that you plan: a new policy may differ more from the log than one day
     from the others. `problems`: K=2, K=3, all and dcg unless `top` or `weights` name one. `queries`: ids, or how many
-    of the most frequent, or a slice of that order. `examination="em"` is fitted once, to all days.
+    of the most frequent, or a slice of that order. A curve that is fitted is fitted once, to all days.
     `calibrated`: an estimator and its clip, whose predictions on the first problem are set beside what came of them.
 
     >>> rows = {"query": ["q"] * 4, "items": [["a"], ["b"], ["a"], ["b"]], "clicks": [[1], [0], [1], [0]]}
@@ -197,9 +198,9 @@ def _weighing(problem: Problem, positions: int, curve: Vector) -> Weighing:
 
 
 def _examination(given: str | Sequence[float], days: Days) -> tuple[Vector, list[str]]:
-    if isinstance(given, str) and given == "em":
-        fit = fit_examination(*days.pair_tables())
-        return fit.examination, list(fit.notes)
+    if isinstance(given, str) and is_fitted(given):
+        fit = curve_of(given, days.tally())
+        return fit.examination, [*([f"examination: {fit.told}"] if fit.told else []), *fit.notes]
     return examination_curve(given, days.positions), []
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.setting.by_day import DayCells
+from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.counts import Counts, sum_chunks
 from counterrank.statistics.hashing import distinct, ranking_keys
 
@@ -151,13 +152,12 @@ class Days:
             total[:, k] = sums(self.query, table[:, k], len(self.names))
         return np.asarray(total[self.query] - table)
 
-    def pair_tables(self) -> tuple[Codes, Codes]:
+    def tally(self) -> Tally:
         """Shown and clicked per (query, item) and position, of all days: what an examination curve is fitted to."""
         size = int(self.pair.max()) + 1
-        at = self.pair * self.positions + self.position
-        tables = [sums(at, v, size * self.positions) for v in (self.shown, self.clicked)]
-        shown, clicked = (t.astype(np.int64).reshape(size, self.positions) for t in tables)
-        return shown, clicked
+        numbers = [each.astype(np.int64) for each in (self.shown, self.clicked)]
+        cells, (shown, clicked) = Cells.added(self.pair, self.position, numbers, size, self.positions)
+        return Tally(cells, shown, clicked)
 
     def lists(self, top: int) -> tuple[Codes, Vector, Vector, NDArray[np.float64]]:
         """For lists cut to `top`: each target list's cell (rising), chance, and impressions and clicks on other days.

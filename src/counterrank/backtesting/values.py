@@ -43,7 +43,7 @@ Value = tuple[int, str, float, Vector]  # problem, estimator, clip, value of eac
 
 def can_test(estimator: Estimator) -> bool:
     """Whether what it weighs can be told by query-day; a matrix or a regression for each of them would take long."""
-    if estimator.needs & {Need.PAGES, Need.FEATURES}:
+    if estimator.needs & {Need.PAGES, Need.PATTERNS, Need.FEATURES}:
         return False
     return estimator.weighs is not Weighs.NOTHING or not estimator.needs
 

@@ -80,16 +80,25 @@ class Check(Answer):
         return [*self.answers, *self.notes, self.reading.line()]
 
 
-def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") -> Check:
+def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb", cluster: str | None = None) -> Check:
     """What is in a log, what is wrong in it (with row numbers) and how much it can answer.
+
+    `cluster` names the column of impressions that are not independent.
 
     >>> check({"query": ["q", "q"], "items": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}).facts["rankings"]
     2
     """
-    log = read_log(log)
+    log = read_log(log, cluster=cluster)
     check_top(top)
     metric: Metric = "clicks" if "clicks" in log.columns else "reward"
-    plan = Plan(metric=metric, weights=position_weights("clicks"), top=top, rankings="all", overview=True)
+    plan = Plan(
+        metric=metric,
+        weights=position_weights("clicks"),
+        top=top,
+        rankings="all",
+        clusters="cluster" in log.columns,
+        overview=True,
+    )
     run = open_engine(engine).count(replace(log, tolerant=True), plan)
     counts, reading = run.counts, run.reading
     rankings, repeated = _rankings(counts)
@@ -103,6 +112,8 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") 
         "mean_reward": reading.mean_reward if "reward" in log.columns else None,
         "days": reading.days,
         "has_propensity": "propensity" in log.columns,
+        "clusters": run.clusters.number if run.clusters is not None else None,
+        "largest_cluster": int(run.clusters.sizes[-1]) if run.clusters is not None else None,
         "rankings": int(rankings.sum()),
         "rankings_per_query": float(np.average(rankings, weights=counts.impressions)),
         "bad_rows": reading.rejected,
@@ -115,7 +126,7 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb") 
         pages=pages,
         problems=[wrong.to_dict() for wrong in reading.wrong],
         answers=_answers(facts, log, said),
-        notes=list(reading.notes),
+        notes=[*reading.notes, *([run.clusters.told()] if run.clusters is not None else [])],
         reading=reading,
     )
 

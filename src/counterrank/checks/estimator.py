@@ -222,8 +222,8 @@ def _logs(estimator: Estimator) -> list[Columns]:
 
 
 def _says_nothing(estimator: Estimator) -> bool:
-    """Whether it does not claim to find the truth, or only as well as a regression does."""
-    return estimator.weighs is Weighs.NOTHING or bool(estimator.biased) or Need.FEATURES in estimator.needs
+    """Whether it does not claim to find the truth, or has a model that learns from other impressions."""
+    return estimator.weighs is Weighs.NOTHING or bool(estimator.biased) or bool(estimator.modelled)
 
 
 def _judged(estimator: Estimator, log: Columns, target: Any, **options: Any) -> Row:

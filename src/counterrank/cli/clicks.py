@@ -35,8 +35,9 @@ def clicks(
     model: Annotated[str | None, typer.Option(help=f"Comma-separated: {choices(FITS)}. Default: all.")] = None,
     top: Annotated[int | None, typer.Option(help="The first K positions only.")] = None,
     prior: Annotated[
-        str, typer.Option(help=f"Beta prior α,β on every chance; or {', '.join(PRIORS)}: chosen from the log.")
-    ] = "1,1",
+        str,
+        typer.Option(help=f"Beta prior of attractions: {', '.join(PRIORS)} (by the log), or α,β on every chance."),
+    ] = "fit",
     scope: Annotated[
         str, typer.Option(help="Position parameters: pooled over all queries, or each query its own.")
     ] = "pooled",

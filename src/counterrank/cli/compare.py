@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,18 +19,19 @@ from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
 from counterrank.log.write import write_table
 from counterrank.policy import Policy
+from counterrank.setting.need import Need
 from counterrank.setting.options import EXAMINATIONS, WEIGHTS
 
 QUESTION = Told(
-    metric="For --estimator: reward or clicks. Default: reward if both have it.",
-    weights=f"What an item at a position is worth: {', '.join(WEIGHTS)}, or 1,0.5,… Default: dcg.",
+    metric="reward or clicks. Default: reward if the log has it.",
+    weights=f"What a click at a position is worth: {', '.join(WEIGHTS)}, or 1,0.5,… Default: clicks; genspec: dcg.",
     examination=f"How likely a position is looked at: {', '.join(EXAMINATIONS)}, or 1,0.7,…",
-    clip="For --estimator: the largest weight an impression may get, or auto. Default: none.",
+    clip="The largest weight an impression may get, or auto. Default: none.",
     logging="The policy behind the log: log (its shares, the default), uniform, or a file.",
     candidates="Rows (query, item): what uniform may show. Default: logged and named items.",
-    interval=f"For --estimator: {', '.join(INTERVALS)}. Default: normal, t where evidence is thin.",
+    interval=f"Kind of bound: {', '.join(INTERVALS)}. Default: betting, or normal where no bet can be placed.",
     confidence="Confidence of the bound.",
-    reward_range="For --estimator: LO,HI, between what numbers rewards can lie.",
+    reward_range="LO,HI: between what numbers rewards can lie.",
 )
 ANSWER = Told(per_query="Also write a verdict per query: .parquet, .csv or .jsonl.")
 
@@ -43,16 +44,22 @@ def compare(
     ],
     baseline: Annotated[str, typer.Option(help="The policy to beat: as --target."), READS] = "logging",
     require_improvement: Annotated[
-        float | None, typer.Option(help="Exit with 1 unless the lower bound on the difference is above this number.")
+        float | None,
+        typer.Option(
+            help="Exit with 1 unless the lower bound on the difference is above this number and may be trusted: 0 asks "
+            "for a win, a number below 0 for no larger loss."
+        ),
     ] = None,
     estimator: Annotated[
-        str | None,
-        typer.Option(help=f"Compare by paired differences of an estimator instead: {choices(ESTIMATORS)}."),
-    ] = None,
+        str,
+        typer.Option(
+            help=f"auto (what stands best on this log), genspec (the paper's bound), or one of {choices(ESTIMATORS)}."
+        ),
+    ] = "auto",
     baseline_temperature: Annotated[
         float | None, typer.Option(help="For --baseline FILE with scores. Default: --temperature.")
     ] = None,
-    question: Annotated[JudgingOptions, QUESTION] = JudgingOptions(),
+    question: Annotated[JudgingOptions, QUESTION] = JudgingOptions(examination="reciprocal"),
     answer: Annotated[JudgedOptions, ANSWER] = JudgedOptions(),
     source: LogOptions,
 ) -> None:
@@ -83,8 +90,8 @@ def compare(
     )
     asked = question.asked()
     sides = [side for side in (policy, other, logging) if isinstance(side, Policy)]
-    if estimator is None and any(side.scores_features for side in sides):
-        asked["features"] = None  # they were for a policy, and the bound fits no regression
+    if any(side.scores_features for side in sides):
+        asked["features"] = _for_regression(estimator, asked["features"])
     with source.counting() as engine:
         result = judge(log, policy, other, estimator=estimator, logging=logging, engine=engine, **asked)
         phrase(result)
@@ -99,5 +106,10 @@ def compare(
         console().print()
         said = [result.by_query.words()] if answer.per_query is not None and result.by_query else []
         say([*result.remarks(), *said, *answer.written()])
-    if require_improvement is not None and (result.lower is None or not result.lower > require_improvement):
+    if require_improvement is not None and not result.improves(require_improvement):
         raise typer.Exit(1)
+
+
+def _for_regression(estimator: str, features: Any) -> Any:
+    """Features that a policy scores are for a regression too, if the estimator has one."""
+    return features if estimator in ESTIMATORS and Need.FEATURES in ESTIMATORS[estimator].needs else None

@@ -29,7 +29,7 @@ from counterrank.setting.options import EXAMINATIONS
 
 QUESTION = Told(
     top="Cut the log's lists to their first positions beforehand.",
-    examination=f"For lp-pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,… Default: reciprocal.",
+    examination=f"For lp-pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,… Default: auto.",
     clip="Largest importance weight, for lp-…, ips and ip-ips.",
     logging="The policy behind the log: log (its shares), propensity, uniform, or a file.",
     temperature=f"For --logging FILE with scores: {TEMPERATURE}",
@@ -59,7 +59,7 @@ class PessimisticOptions:
         typer.Option(help=f"Beta prior: α,β or {', '.join(PRIORS)}. Default: 1,1 for bayes, fit for empirical-bayes."),
     ] = None
     prior_scope: Annotated[
-        str | None, typer.Option(help=f"Whose items share a fitted prior: {' or '.join(SCOPES)}. Default: query.")
+        str | None, typer.Option(help=f"Whose items share a fitted prior: {' or '.join(SCOPES)}. Default: global.")
     ] = None
     position_scope: Annotated[
         str | None,
@@ -80,6 +80,13 @@ def optimize(
     slots: Annotated[
         str | None,
         typer.Option(help=f"For pi-opt, {' or '.join(SLOTS)}: one model for all positions (default), or one for each."),
+    ] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            help="Learn without a share of the impressions, or without the last days (days), and judge on these. "
+            "lp-… and other policies by an estimator are judged so in any case, unless it is none."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the policy: .parquet, .csv or .jsonl."), WRITES_TABLE] = None,
     question: Annotated[QuestionOptions, QUESTION] = QuestionOptions(examination=None),
@@ -104,7 +111,7 @@ def optimize(
     asked = {name: value for name, value in given.items() if value is not None}
     log = source.open()
     with source.counting() as engine:
-        result = learn(log, by=by, engine=engine, **asked)
+        result = learn(log, by=by, holdout=holdout, engine=engine, **asked)
     phrase(result)
     if out is not None:
         write_table(result.policy_rows(), out)

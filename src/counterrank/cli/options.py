@@ -34,6 +34,10 @@ class LogOptions:
         READS,
     ]
     columns: Annotated[str | None, typer.Option(help="Other column names, e.g. query=q,items=shown.")] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="The column that says which impressions are not independent, e.g. user. Default: cluster."),
+    ] = None
     format: Annotated[str | None, typer.Option(help=f"A foreign format: {', '.join(FORMATS)}.")] = None
     time_unit: Annotated[
         str | None, typer.Option(help="Unit of a yandex log's time: ms (default), s, min, h or day.")
@@ -56,6 +60,7 @@ class LogOptions:
         return read_log(
             self.log if source is None else source,
             columns=parse_columns(self.columns),
+            cluster=self.cluster,
             format=self.format,
             time_unit=self.time_unit,
             bad_rows=self.bad_rows,
@@ -81,7 +86,7 @@ class WorthOptions:
     examination: Annotated[
         str | None,
         typer.Option(help=f"How likely a position is looked at, for pbm: {', '.join(EXAMINATIONS)}, or 1,0.7,…"),
-    ] = "reciprocal"
+    ] = "auto"
 
     def asked(self) -> dict[str, Any]:
         """As the library takes them."""

@@ -9,11 +9,18 @@ from counterrank.click.bayesian import DynamicBayesian, fit_bayesian, fit_simpli
 from counterrank.click.cascade import Cascade, fit_cascade
 from counterrank.click.click_chain import ClickChain, fit_click_chain
 from counterrank.click.counts import ClickCounts
+from counterrank.click.curve import Curve, fit_curve
 from counterrank.click.dependent import DependentClick, fit_dependent, fit_dependent_ml
+from counterrank.click.empirical import EmpiricalFit, fit_empirical
 from counterrank.click.examination import ExaminationFit, fit_examination
 from counterrank.click.fit import Fit, Fitter, Looks, Options, Scope
 from counterrank.click.harvest import harvest_examination
-from counterrank.click.position_based import PositionBased, fit_position_based, fit_position_based_paper
+from counterrank.click.position_based import (
+    PositionBased,
+    fit_position_based,
+    fit_position_based_empirical,
+    fit_position_based_paper,
+)
 from counterrank.click.rates import (
     GlobalRate,
     ItemRate,
@@ -57,6 +64,7 @@ FITS: Registry[Fitter] = Registry("click model", "counterrank.click_models", _ad
     "dbn": fit_bayesian,
     "ccm": fit_click_chain,
 })  # fmt: skip
+EMPIRICAL: dict[str, Fitter] = {"pbm": fit_position_based_empirical}  # with a prior of attractions fitted along
 CLOSED = ("ctr", "rank-ctr", "item-ctr", "cm", "dcm", "pbm-paper", "sdbn")  # no iterations, no patterns
 
 
@@ -84,13 +92,16 @@ def fit_clicks(
 __all__ = [
     "CLICK_MODELS",
     "CLOSED",
+    "EMPIRICAL",
     "FITS",
     "Cascade",
     "ClickChain",
     "ClickCounts",
     "ClickModel",
+    "Curve",
     "DependentClick",
     "DynamicBayesian",
+    "EmpiricalFit",
     "ExaminationFit",
     "Fit",
     "GlobalRate",
@@ -102,6 +113,8 @@ __all__ = [
     "Scope",
     "UserBrowsing",
     "fit_clicks",
+    "fit_curve",
+    "fit_empirical",
     "fit_examination",
     "harvest_examination",
 ]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
-from counterrank.statistics.cells import Cells
+from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
@@ -62,6 +62,11 @@ class ClickCounts:
     def shown_at(self) -> Codes:
         """(Q, K): impressions by query that reach down to the position."""
         return self._by_query(self.shown)
+
+    @property
+    def tally(self) -> Tally:
+        """What was shown and clicked where."""
+        return Tally(self.cells, self.shown, self.clicked)
 
     @property
     def clicks(self) -> Codes:

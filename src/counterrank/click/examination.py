@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.base import Floats
 from counterrank.click.profile import em_step, gradient_and_curvature, maximise_attraction
 from counterrank.errors import InputError, Unanswerable
+from counterrank.statistics.cells import Cells, Tally
 
 _RIDGE = 1e-9  # relative to the curvature's diagonal
 _TRIALS = 20
@@ -26,6 +28,13 @@ class ExaminationFit:
     converged: bool
     linked: NDArray[np.bool_]  # (K,) False: no clicked pair ties the position to position 1, its height is a guess
     notes: tuple[str, ...] = ()
+    covariance: Floats | None = None  # (K, K) of the curve; NaN at positions of which it is not known
+
+    @property
+    def stderr(self) -> Floats:
+        """(K,) the standard error of the curve."""
+        assert self.covariance is not None  # noqa: S101 - fits give it
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
 
 def fit_examination(
@@ -50,17 +59,10 @@ def fit_examination(
 
     Reference: Chuklin, Markov and de Rijke, Click Models for Web Search, 2015, section 4.3; Wang et al., WSDM 2018.
     """
-    n, c = _counts(shown, clicked)
+    n, c = checked_counts(shown, clicked)
     pairs, positions = n.shape
     at_position, clicks_at = n.sum(axis=0), c.sum(axis=0)
-    if positions == 0 or at_position[0] == 0:
-        raise Unanswerable(
-            "position 1 was never shown, so the examination curve has no scale: give `examination` numbers"
-        )
-    if clicks_at[0] == 0:
-        raise Unanswerable(
-            "position 1 has no clicks, so the examination curve has no scale: give `examination` numbers"
-        )
+    no_scale(at_position, clicks_at)
     # A pair without clicks fits best at attraction 0, a position without clicks at examination 0: both then add 0.
     rows, columns = np.flatnonzero(c.any(axis=1)), np.flatnonzero(clicks_at > 0)
     hits = np.ascontiguousarray(c[np.ix_(rows, columns)])
@@ -80,7 +82,24 @@ def fit_examination(
         converged=climbed.converged,
         linked=linked,
         notes=_notes(at_position, clicks_at, linked, climbed.converged),
+        covariance=_covariance(climbed, hits, missed, columns, examination),
     )
+
+
+def on_curve(spread: Floats, curve: Floats) -> Floats:
+    """The covariance of a curve from that of its logarithms."""
+    return np.asarray(spread * np.outer(curve, curve))
+
+
+def _covariance(climbed: _Climb, hits: Floats, missed: Floats, columns: NDArray[np.int64], curve: Floats) -> Floats:
+    """By the bend of the likelihood at its top, the first position being fixed."""
+    k = len(columns)
+    bend = np.empty((k, k))
+    gradient_and_curvature(hits, missed, climbed.examination, climbed.attraction, np.empty(k), bend, np.empty(k))
+    spread = np.full((len(curve), len(curve)), np.nan)
+    spread[0], spread[:, 0] = 0.0, 0.0
+    spread[np.ix_(columns[1:], columns[1:])] = np.linalg.pinv(bend[1:, 1:], rcond=1e-12, hermitian=True)
+    return on_curve(spread, curve)
 
 
 @dataclass
@@ -143,15 +162,35 @@ def _newton(
     return step * scale, float(slope @ step - 0.5 * step @ matrix @ step)
 
 
-def _counts(shown: ArrayLike, clicked: ArrayLike) -> tuple[Floats, Floats]:
+def no_scale(at_position: Floats, clicks_at: Floats) -> None:
+    """Refuse counts whose first position says nothing: a curve is relative to it."""
+    for counts, lacks in ((at_position, "was never shown"), (clicks_at, "has no clicks")):
+        if len(counts) == 0 or counts[0] == 0:
+            raise Unanswerable(f"position 1 {lacks}, so the examination curve has no scale: give `examination` numbers")
+
+
+def checked_counts(shown: ArrayLike, clicked: ArrayLike) -> tuple[Floats, Floats]:
     n, c = np.asarray(shown, dtype=np.float64), np.asarray(clicked, dtype=np.float64)
+    check_counts(n, c)
+    return n, c
+
+
+def tally_of(shown: ArrayLike, clicked: ArrayLike) -> Tally:
+    """(P, K) counts, checked, as cells."""
+    n, c = np.asarray(shown), np.asarray(clicked)
+    check_counts(n, c)
+    cells, (some, hits) = Cells.of_tables(n, c)
+    return Tally(cells, some.astype(np.int64), hits.astype(np.int64))
+
+
+def check_counts(n: NDArray[Any], c: NDArray[Any]) -> None:
+    """Refuse what cannot be counts of impressions and clicks."""
     if n.ndim != 2 or n.shape != c.shape:
         raise InputError(
             f"shown has shape {n.shape} and clicked {c.shape}: give two (pairs, positions) arrays of counts"
         )
     if not (np.isfinite(n).all() and (c >= 0).all() and (c <= n).all()):
         raise InputError("counts must be finite with 0 ≤ clicked ≤ shown everywhere: check how they were added up")
-    return n, c
 
 
 def _linked(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -163,17 +202,29 @@ def _linked(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(part == part[0])
 
 
-def _notes(at_position: Floats, clicks_at: Floats, linked: NDArray[np.bool_], converged: bool) -> tuple[str, ...]:
+def never_clicked(at_position: Floats, clicks_at: Floats) -> list[str]:
+    """What to say of positions without clicks."""
     cases = [
         (at_position == 0, "nobody was shown position {}: no data, examination taken as 0"),
         ((at_position > 0) & (clicks_at == 0), "position {} was never clicked: examination 0"),
-        (
-            (clicks_at > 0) & ~linked,
-            "no clicked item was shown both at position {} and at positions tied to 1: "
-            "its examination is only a ratio of click-through rates",
-        ),
     ]
-    notes = [text.format(", ".join(str(k + 1) for k in np.flatnonzero(which))) for which, text in cases if which.any()]
+    return [_at(which, text) for which, text in cases if which.any()]
+
+
+def _at(which: NDArray[np.bool_], text: str) -> str:
+    return text.format(", ".join(str(k + 1) for k in np.flatnonzero(which)))
+
+
+def _notes(at_position: Floats, clicks_at: Floats, linked: NDArray[np.bool_], converged: bool) -> tuple[str, ...]:
+    notes = never_clicked(at_position, clicks_at)
+    if ((clicks_at > 0) & ~linked).any():
+        notes.append(
+            _at(
+                (clicks_at > 0) & ~linked,
+                "no clicked item was shown both at position {} and at positions tied to 1: "
+                "its examination is only a ratio of click-through rates",
+            )
+        )
     if not converged:
         notes.append("the likelihood was still rising at the last iteration: allow more iterations")
     return tuple(notes)

@@ -28,6 +28,7 @@ class Looks:
 
     clicks: Floats  # (P,)
     looks: Floats  # (P,)
+    prior: tuple[float, float] | None = None  # of attractions, where it was fitted with the model
 
 
 @dataclass(frozen=True)

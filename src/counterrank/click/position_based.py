@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike
 
 from counterrank.click.base import ClickModel, Clicks, Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.counts import ClickCounts
+from counterrank.click.empirical import empirical_of
 from counterrank.click.fit import Fit, Looks, Options, squeezed
 from counterrank.click.glance import Glimpses, climb
+from counterrank.errors import Unanswerable
 from counterrank.ids import Codes
 
 
@@ -55,7 +57,7 @@ def fit_position_based_paper(counts: ClickCounts, options: Options = Options()) 
     cells = counts.cells
     of = counts.pairs.queries[cells.rows] if options.scope == "query" else 0
     weight = curve[of, cells.positions]
-    looks = Looks(*(cells.by_pair(each * weight) for each in (counts.clicked, counts.shown)))
+    looks = Looks(cells.by_pair(counts.clicked * weight), cells.by_pair(counts.shown * weight))
     model = PositionBased(options.mean(looks.clicks, looks.looks), squeezed(curve))
     return Fit(model, looks, biased="examination holds the attraction of what stands there")
 
@@ -80,3 +82,22 @@ def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit
         found.climb.converged,
         found.climb.notes,
     )
+
+
+def fit_position_based_empirical(counts: ClickCounts, options: Options = Options()) -> Fit:
+    """The curve by empirical Bayes, with the prior of attractions fitted along; attractions are posterior means.
+
+    Options say how many iterations; their prior and scope are not used. Where position 1 has no clicks nothing gives
+    the curve a scale, and it is fitted under the prior of the options.
+    """
+    try:
+        fitted = empirical_of(counts.tally)
+    except Unanswerable:
+        return fit_position_based(counts, options)
+    cells = Glimpses.of_positions(counts, by_query=False)
+    curve = fitted.examination.copy()
+    known = np.ones(len(curve), dtype=np.bool_)
+    found = climb(cells, len(counts.pairs), curve, known, Options(fitted.prior, iterations=options.iterations))
+    model = PositionBased(fitted.attraction, fitted.examination)
+    looks = Looks(found.looks.clicks, found.looks.looks, fitted.prior)
+    return Fit(model, looks, tuple(found.climb.trace), fitted.converged, fitted.notes)

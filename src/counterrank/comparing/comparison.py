@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.comparing.needed import Way
+from counterrank.findings.diagnosis import Diagnosis
 from counterrank.judging.judged import Judged
 from counterrank.words import counted, level, number, plain_zero
 
@@ -18,10 +20,19 @@ Verdict = Literal["target", "baseline", "undecided"]
 VERDICTS: dict[int, Verdict] = {1: "target", -1: "baseline", 0: "undecided"}
 Signs = NDArray[np.int64]
 FIELDS = (  # of the JSON, in this order
-    "difference", "lower", "upper", "confidence", "verdict", "impressions_needed", "covered", "unsupported", "separate",
-    "impressions", "queries", "positions", "metric", "clicks", "estimator", "interval", "stderr", "by_query",
-    "warnings", "notes", "clip", "model",
+    "estimator", "interval", "unit", "difference", "lower", "upper", "confidence", "verdict", "impressions_needed",
+    "needed_reason", "covered", "unsupported", "separate", "impressions", "queries", "positions", "metric", "clicks",
+    "stderr", "by_query", "warnings", "notes", "clip", "model",
 )  # fmt: skip
+
+
+def decided(lower: float | None, upper: float | None, trust: Diagnosis) -> Verdict:
+    """Who wins: nobody, where the bound leaves it open or is not to be trusted."""
+    if trust.verdict == "do not trust":
+        return "undecided"
+    if lower is not None and lower > 0:
+        return "target"
+    return "baseline" if upper is not None and upper < 0 else "undecided"
 
 
 @dataclass(frozen=True)
@@ -87,13 +98,16 @@ class Comparison(Judged):
     by_query: QueryVerdicts | None
     warnings: list[str] = field(default_factory=list)
     clip: float | None = None  # the largest weight, where an estimator has one
+    needed_reason: str = ""  # why `impressions_needed` cannot be told
+    way: Way | None = None  # a test that would tell, where the log cannot
 
     def to_dict(self) -> dict[str, Any]:
         return self.reading.to_dict() | {
             **{name: getattr(self, name) for name in FIELDS},
             "separate": {name: asdict(bound) for name, bound in self.separate.items()},
             "by_query": asdict(self.by_query) if self.by_query is not None else None,
-            "trust": self._trust(),
+            "way": asdict(self.way) if self.way is not None else None,
+            "trust": {**trust, "estimator": self.estimator} if (trust := self._trust()) is not None else None,
         }
 
     def records(self) -> list[dict[str, Any]]:
@@ -111,7 +125,7 @@ class Comparison(Judged):
         return plot_comparison(self)
 
     def summary(self) -> str:
-        return f"{self.metric}, {self.estimator}: {self._size()}"
+        return f"{self.unit}, {self.estimator}: {self._size()}"
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         header = ["policy", "value", f"{level(self.confidence)} bounds", "unsupported"]
@@ -120,23 +134,35 @@ class Comparison(Judged):
             [name, number(bound.value), _between(bound), lost.get(name, "")] for name, bound in self.bounds().items()
         ]
 
+    def improves(self, least: float = 0.0) -> bool:
+        """Whether the target is better by more than `least` (below 0: worse by less), and the answer may be trusted."""
+        trusted = self.diagnosis is None or self.diagnosis.verdict != "do not trust"
+        return trusted and self.lower is not None and self.lower > least
+
     def answer(self) -> str:
-        """The verdict in a sentence."""
-        sure = f"with {level(self.confidence)} confidence"
+        """The decision in a sentence: ship, do not ship, or cannot tell."""
+        sure, unit = f"with {level(self.confidence)} confidence", self.unit
         if self.verdict == "target":
-            return f"The target wins: {sure} it is worth at least {number(self.lower)} more than the baseline."
+            return f"Ship: {sure} the target brings at least {number(self.lower)} {unit} more than the baseline."
         if self.verdict == "baseline":
             less = -self.upper if self.upper is not None else None
-            return f"The baseline wins: {sure} the target is worth at least {number(less)} less."
+            return f"Do not ship: {sure} the target brings at least {number(less)} {unit} less than the baseline."
+        return f"Cannot tell: {self._open()}."
+
+    def _open(self) -> str:
+        """Why it cannot be told."""
         if self.difference is None:
-            return "Undecided: the difference is undefined."
+            return "the difference is undefined"
+        if self.diagnosis is not None and self.diagnosis.verdict == "do not trust":
+            return "what the log says of the difference is not to be trusted"
         if self.impressions_needed is None:
-            return "Undecided: the log shows no difference."
+            return self.needed_reason or "the log shows no difference"
         more = counted(self.impressions_needed, "more impression", "more impressions")
-        return f"Undecided: at this rate about {more} would decide."
+        return f"the bound holds 0; at this rate about {more} would decide"
 
     def remarks(self) -> list[str]:
-        return [self.answer(), *self._told(), *self.warnings, *self.notes, self.reading.line()]
+        way = [self.way.words(self.unit)] if self.way is not None else []
+        return [self.answer(), *self._told(), *way, *self.warnings, *self.notes, self.reading.line()]
 
 
 def _between(bound: SideValue) -> str:

@@ -9,18 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.comparing.comparison import Comparison, SideValue, Verdict
+from counterrank.comparing.choose import Looked, candidates
+from counterrank.comparing.comparison import Comparison, SideValue, decided
+from counterrank.comparing.ends import BETTING, Ends, check_kind, drafts_of, ends
+from counterrank.comparing.needed import Needed, needed, shortest_way
 from counterrank.comparing.paired_queries import ROUNDING, per_query
 from counterrank.comparing.verdict import of_pair
 from counterrank.engine import Engine, Pass
 from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator, LinearEstimate
 from counterrank.estimate.choose import check_model
-from counterrank.estimate.difference import difference
-from counterrank.interval import INTERVALS, NoInterval, Spread, usual
+from counterrank.estimate.estimator import needs_of
+from counterrank.findings.diagnosis import Diagnosis
 from counterrank.judging.clip import ClipChoice, clipped, grid_below, key, picked, warning
 from counterrank.judging.distance import add_distance
-from counterrank.judging.evaluate import finished, row_of
+from counterrank.judging.evaluate import clustered, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
 from counterrank.result.row import Row
@@ -32,6 +35,9 @@ from counterrank.setting.options import check_inside
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 
+AUTO = "auto"
+FEW = frozenset({"size", "ten", "skew", "queries"})  # findings that more impressions would mend
+FROM_THE_TOP = "rips"  # for users who read from the top
 SIDES = ("target", "baseline")
 
 
@@ -47,46 +53,86 @@ class How:
     model: str | None = None
 
 
-def check_paired(name: str) -> str:
+def check_name(name: str) -> str:
     if name not in ESTIMATORS:
-        raise ESTIMATORS.unknown(name)
+        raise ESTIMATORS.unknown(name, AUTO, "genspec")
     return name
 
 
 def compare_paired(question: Question, name: str, how: How, engine: str | Engine, call: str) -> Comparison:
-    """Both policies by the estimator `name`, and the difference with the influence of each impression on both."""
-    estimator, confidence = ESTIMATORS[name], how.confidence
-    if not estimator.gives(question.metric):
-        raise InputError(f"{name} credits single clicks, but the metric is a page-level reward: add `metric='clicks'`")
-    regression, notes = check_model([name], how.features is not None, how.model)
-    run = count(question, plan_for(estimator.needs, question), engine)
+    """Both policies by the estimator `name`, and the difference with the influence of each impression on both.
+
+    All estimators of an evaluation look at both policies first: `auto` takes the one that stands best, and what they
+    say of each other tells whether the one that is taken can be trusted.
+    """
+    check_kind(how.interval)
+    names = candidates(question.metric)
+    if name != AUTO:
+        if not ESTIMATORS[name].gives(question.metric):
+            raise InputError(
+                f"{name} credits single clicks, but the metric is a page-level reward: add `metric='clicks'`"
+            )
+        check_model([name], how.features is not None, how.model)
+    asked = [*names, *([] if name in (*names, AUTO) else [name])]
+    needs = needs_of(ESTIMATORS[each] for each in asked)
+    spare = name == AUTO or Need.PAGES not in ESTIMATORS[name].needs
+    run = count(question, plan_for(needs, question, spare=spare), engine)
     check_inside(how.limits, run.counts.extremes)
-    target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, estimator.needs))
-    if Need.FEATURES in estimator.needs:
-        known = read_features(how.features)
-        table, gone = known.on(target.counts.pairs)
-        sides = (replace(e, features=table, featureless=gone, model=regression) for e in (target, baseline))
-        target, baseline = sides
-        notes += known.notes
-    done, choice = _estimates(estimator, (target, baseline), run, how.auto)
-    target, baseline = (clipped(side, choice.clip) for side in (target, baseline))
+    target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, needs))
+    looked = Looked.at(names, (target, baseline), run, how.confidence)
+    chosen = looked.best() if name == AUTO else name
+    if name == AUTO and looked.from_the_top and looked.level(chosen):
+        top = _from_the_top(question, how, engine, call, chosen)
+        if top is not None:
+            return top
+    return _judged(question, chosen, how, run, (target, baseline), looked, call)
+
+
+def _from_the_top(question: Question, how: How, engine: str | Engine, call: str, doubted: str) -> Comparison | None:
+    """The answer for users who read from the top, where the log says so and has enough for it; else None."""
+    found = compare_paired(question, FROM_THE_TOP, how, engine, call)
+    if found.diagnosis is None or found.diagnosis.verdict == "do not trust" or found.lower is None:
+        return None
+    why = f"users read from the top, which {doubted} does not know of: {FROM_THE_TOP} does"
+    return replace(found, notes=[why, *found.notes])
+
+
+def _judged(
+    question: Question, name: str, how: How, run: Pass, both: tuple[Evidence, Evidence], looked: Looked, call: str
+) -> Comparison:
+    estimator, confidence = ESTIMATORS[name], how.confidence
+    both, notes = _featured(both, name, how)
+    done, choice = _estimates(estimator, both, run, how.auto)
+    target, baseline = (clipped(side, choice.clip) for side in both)
     rows = {
         side: _row(name, done[side], evidence, how) for side, evidence in zip(SIDES, (target, baseline), strict=True)
     }
     counts, gap = target.counts, done["difference"]
     value, stderr = _difference(gap, list(rows.values()), counts.total)
-    kind, lower, upper, why = _interval(gap, value, stderr, rows, counts.total, how)
-    verdict = _verdict(lower, upper)
-    alone = replace(rows["target"], value=value, stderr=stderr, lower=lower, upper=upper, unsupported=gap.unsupported)
+    sizes = [row.effective_sample_size for row in rows.values() if row.effective_sample_size is not None]
+    if stderr is None:
+        bound = Ends(how.interval or BETTING, None, None, [])
+    else:
+        bound = ends(estimator, done, counts.total, how.interval, confidence, min(sizes, default=None))
+    alone = replace(
+        rows["target"], value=value, stderr=stderr, lower=bound.lower, upper=bound.upper, unsupported=gap.unsupported
+    )
+    trust = of_pair(
+        name, (target, baseline), done, rows, alone, looked.doubts(name, (target, baseline), alone), bound.kind
+    )
+    verdict = decided(bound.lower, bound.upper, trust)
+    more = Needed(0) if verdict != "undecided" else _further(done, alone, trust, counts.total, bound.kind)
     table, by_query = per_query(counts, gap, [done[side] for side in SIDES], confidence)
     said = [f"{side}: {text}" for side, row in rows.items() for text in row.warnings]
     return Comparison(
         difference=value,
-        lower=lower,
-        upper=upper,
+        lower=bound.lower,
+        upper=bound.upper,
         confidence=confidence,
         verdict=verdict,
-        impressions_needed=0 if verdict != "undecided" else _needed(value, lower, upper, counts.total),
+        impressions_needed=more.impressions,
+        needed_reason=more.reason,
+        way=shortest_way(counts, value, stderr) if verdict == "undecided" else None,
         covered=counts.total / counts.log_impressions,
         unsupported={side: row.unsupported for side, row in rows.items()},
         separate={side: SideValue(row.value, row.lower, row.upper) for side, row in rows.items()},
@@ -96,30 +142,43 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
         metric=question.metric,
         clicks=int(counts.clicked.sum()) if question.metric == "clicks" else None,
         estimator=name,
-        interval=kind,
+        interval=bound.kind,
         stderr=stderr,
         clip=choice.clip if math.isfinite(choice.clip) else None,
         by_query=by_query,
         per_query=table,
         reading=run.reading,
-        warnings=[*_together(said), *why, *_chosen(choice, how.auto)],
+        warnings=[*_together(said), *bound.said, *_chosen(choice, how.auto)],
         notes=[
             *run.reading.notes,
             *notes,
-            *question.said(target),
+            *(*question.said(target), *clustered(run)),
             f"{name} assumes: {estimator.assumption}",
             *([estimator.of_difference] if estimator.of_difference else []),
         ],
         model=asdict(done["target"].model) if done["target"].model is not None else None,
-        diagnosis=of_pair(name, (target, baseline), done, rows, alone),
+        diagnosis=trust,
         asked=Asked.of(question, call, counts),
     )
 
 
-def _verdict(lower: float | None, upper: float | None) -> Verdict:
-    if lower is None or upper is None:
-        return "undecided"
-    return "target" if lower > 0 else "baseline" if upper < 0 else "undecided"
+def _further(done: Mapping[str, Estimate], gap: Row, trust: Diagnosis, n: int, kind: str) -> Needed:
+    """How many more impressions would decide, if any number of them would."""
+    if any(found.level == "do not trust" and found.key not in FEW for found in trust.findings):
+        return Needed(None, "more of the same log would not make the answer trustworthy")
+    end = done.get("low" if (gap.value or 0.0) > 0 else "high")
+    return needed(end, gap.value, gap.stderr, n, gap.confidence, kind)
+
+
+def _featured(both: tuple[Evidence, Evidence], name: str, how: How) -> tuple[tuple[Evidence, Evidence], list[str]]:
+    """With features, where the estimator needs them, and what to say of them."""
+    regression, notes = check_model([name], how.features is not None, how.model)
+    if Need.FEATURES not in ESTIMATORS[name].needs:
+        return both, notes
+    known = read_features(how.features)
+    table, gone = known.on(both[0].counts.pairs)
+    one, other = (replace(e, features=table, featureless=gone, model=regression) for e in both)
+    return (one, other), [*notes, *known.notes]
 
 
 def _estimates(
@@ -132,14 +191,12 @@ def _estimates(
         if auto:
             clips = grid_below(max(estimator.largest_weight(side) for side in sides))
         for i, clip in enumerate(clips):
-            both = clipped(sides[0], clip), clipped(sides[1], clip)
-            alone = estimator.estimate(both[0]), estimator.estimate(both[1])
-            found = (*alone, difference(estimator, both, alone))
-            drafts |= {key(side, i): draft for side, draft in zip((*SIDES, "difference"), found, strict=True)}
+            drafts |= drafts_of(estimator, (clipped(sides[0], clip), clipped(sides[1], clip)), key("", i))
         done, _ = finished(drafts, sides[0], run, cross=False)
-    gaps = [done[key("difference", i)] for i in range(len(clips))]
+    gaps = [done["difference" + key("", i)] for i in range(len(clips))]
     choice = picked(clips, gaps, sides[0].counts.total)
-    return {side: done[key(side, choice.number)] for side in (*SIDES, "difference")}, choice
+    suffix = key("", choice.number)
+    return {name.removesuffix(suffix): each for name, each in done.items() if name.endswith(suffix)}, choice
 
 
 def _row(name: str, estimate: Estimate, evidence: Evidence, how: How) -> Row:
@@ -157,37 +214,6 @@ def _together(said: list[str]) -> list[str]:
     return list(dict.fromkeys(text if text in both else f"{side}: {text}" for side, text in texts))
 
 
-def _interval(
-    gap: Estimate, value: float | None, stderr: float | None, rows: Mapping[str, Row], n: int, how: How
-) -> tuple[str, float | None, float | None, list[str]]:
-    """The kind, both ends, and why there are none; evidence is as thin as that on either policy."""
-    sizes = [row.effective_sample_size for row in rows.values() if row.effective_sample_size is not None]
-    size = min(sizes, default=None)
-    kind = how.interval if how.interval is not None else usual(size)
-    if value is None or stderr is None:
-        return kind, None, None, []
-    if kind == "theorem3":
-        return kind, None, None, ["no theorem3 interval: it is for the value of one policy, not for a difference"]
-    influence = gap.spreads().influence if kind == "bootstrap" and gap.spreads is not None else None
-    width = gap.width if gap.width is not None and math.isfinite(gap.width) else None
-    try:
-        ends = INTERVALS[kind](
-            Spread(
-                value=value,
-                stderr=stderr,
-                impressions=n,
-                effective=size,
-                width=width,
-                deviation=None,
-                influence=influence,
-            ),
-            how.confidence,
-        )
-    except NoInterval as reason:
-        return kind, None, None, [f"no {kind} interval: {reason}"]
-    return kind, *ends, []
-
-
 def _chosen(choice: ClipChoice, auto: bool) -> list[str]:
     return [f"the data chose the clip {choice.words()}", *warning(choice)] if auto else []
 
@@ -202,11 +228,3 @@ def _difference(gap: Estimate, rows: list[Row], n: int) -> tuple[float | None, f
     if second is None or not math.isfinite(second) or any(row.stderr is None for row in rows):
         return value, None
     return value, math.sqrt(max(second, 0.0) / n / (n - 1))
-
-
-def _needed(value: float | None, lower: float | None, upper: float | None, n: int) -> int | None:
-    """Further impressions until the interval, which shrinks with their root, leaves 0 out."""
-    if not value or lower is None or upper is None:
-        return None
-    half = value - lower if value > 0 else upper - value
-    return min(max(math.floor(n * (half / value) ** 2) + 1 - n, 1), 2**63 - 1)

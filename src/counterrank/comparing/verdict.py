@@ -48,19 +48,29 @@ def of_bound(
 
 
 def of_pair(
-    name: str, sides: tuple[Evidence, Evidence], done: Mapping[str, Estimate], rows: Mapping[str, Row], gap: Row
+    name: str,
+    sides: tuple[Evidence, Evidence],
+    done: Mapping[str, Estimate],
+    rows: Mapping[str, Row],
+    gap: Row,
+    doubts: list[Finding],
+    kind: str,
 ) -> Diagnosis:
-    """Of paired differences of one estimator; `rows` has those of target and baseline."""
+    """Of paired differences of one estimator; `rows` has those of target and baseline, `doubts` what is known of its
+    assumption. A bet on weights that are known holds however few impressions carry it, and however skewed they are."""
+    exact = kind == "betting" and ESTIMATORS[name].knows(sides[0])
     weighed = {side for side, evidence in zip(rows, sides, strict=True) if not evidence.same}
     mine = {side: row for side, row in rows.items() if side in weighed}  # the logging policy has no weights
-    apart = Case(sides[0], {side: done[side] for side in mine}, mine, of=name)
-    both = Case(sides[0], {"difference": done["difference"]}, {"difference": gap}, of=name, what=THE_DIFFERENCE)
-    findings = [finding for find in (overlap, clipped, balance, size) for finding in find(apart)]
+    apart = Case(evidence=sides[0], estimates={side: done[side] for side in mine}, rows=mine, of=name)
+    gaps, rows_of_gap = {"difference": done["difference"]}, {"difference": gap}
+    both = Case(evidence=sides[0], estimates=gaps, rows=rows_of_gap, of=name, what=THE_DIFFERENCE)
+    findings = [finding for find in (overlap, clipped, balance, *([] if exact else [size])) for finding in find(apart)]
     if gap.value is None or gap.stderr is None:
         findings.append(Finding("size", "do not trust", "the log gives no interval for the difference"))
-    elif gap.value or gap.stderr:
+    elif (gap.value or gap.stderr) and not exact:
         findings += [finding for find in (ten, skew) for finding in find(both)]
-    findings += _shared(sides, ESTIMATORS[name], done["difference"].per_query)
+    findings += [*doubts, *drift(sides[0].counts)]
+    findings += queries(sides[0].counts, done["difference"].per_query, THE_DIFFERENCE, [])
     least = min((row.effective_sample_size or 0.0 for row in rows.values()), default=0.0)
     good = f"{_both(row.unsupported for row in rows.values())}, with {least:,.0f} impressions' worth of evidence"
     return concluded(findings, good)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.plan import Plan, WantedRankings
 from counterrank.engine.records import PairSlots, ShownRows
-from counterrank.engine.tables import PairTable, Vocabulary
+from counterrank.engine.tables import KeyCodes, PairTable, Vocabulary
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.log.keys import text_key
@@ -30,10 +30,12 @@ class CodedRows:
     impressions: NDArray[np.int64] | None  # None: one each
     starts: Codes  # where the rows of each query begin; empty where they are not in order
     reward: NDArray[np.float64] | None = None  # from the rewards' origin; None: clicks are counted
+    day: NDArray[np.int32] | None = None  # codes of days, -1 for none; None: they are not counted
+    cluster: Codes | None = None
 
     @property
     def nbytes(self) -> int:
-        columns = (self.coded, self.impressions, self.starts, self.reward)
+        columns = (self.coded, self.impressions, self.starts, self.reward, self.day, self.cluster)
         return sum(column.nbytes for column in columns if column is not None)
 
 
@@ -48,6 +50,7 @@ class Coder:
         self.top = plan.top or UNCUT
         self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
         self.items = Vocabulary(kinds.integer_items, kinds.native_items)
+        self.clusters = KeyCodes(integer=False, native=False)
         self.pairs = PairTable(1)
         self.size = np.zeros(16, dtype=np.int64)
         self.before_growth = before_growth
@@ -107,12 +110,13 @@ class Coder:
             self._rooms[0] = np.empty(rows * positions, dtype=np.int32)
         return self._rooms[0][: rows * positions].reshape(rows, positions)
 
-    def code_again(self, rows: Rows) -> CodedRows:
+    def code_again(self, rows: Rows, days: Codes | None = None) -> CodedRows:
         """The second reading: every query, item and pair is known."""
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
-        return self.by_query(codes, self.code(rows, codes, insert=False), rows.impressions, None)
+        coded = self.code(rows, codes, insert=False)
+        return self.by_query(codes, coded, rows.impressions, None, days, self.clustered(rows))
 
     def by_query(
         self,
@@ -120,6 +124,8 @@ class Coder:
         coded: NDArray[np.int32],
         impressions: NDArray[np.int64] | None,
         reward: NDArray[np.float64] | None,
+        days: Codes | None = None,
+        cluster: Codes | None = None,
     ) -> CodedRows:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
@@ -128,6 +134,8 @@ class Coder:
             None if impressions is None else impressions[order],
             starts,
             None if reward is None else reward[order],
+            days[order].astype(np.int32) if days is not None and len(days) else None,
+            None if cluster is None else cluster[order],
         )
 
     def forget(self) -> None:
@@ -136,6 +144,12 @@ class Coder:
         self.pairs.slots = self.pairs.slots[:0].copy()
         self.pairs.query, self.pairs.item = self.pairs.query[:used].copy(), self.pairs.item[:used].copy()
         self._rooms = [np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)]
+
+    def clustered(self, rows: Rows) -> Codes | None:
+        """The code of each row's cluster, where they are asked for."""
+        if not self.plan.clusters or rows.cluster is None:
+            return None
+        return self.clusters.encode(rows.cluster, None)
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -17,16 +19,19 @@ from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tallier import Tallier
+from counterrank.engine.unit_sums import UnitSums
 from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
 from counterrank.statistics.cells import Cells
+from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
 from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.sample import Sample, first_pairs
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
@@ -68,6 +73,7 @@ class EmbeddedPass:
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
+        self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         with ThreadPoolExecutor(1) as pool:
             reader = log.rows([*self._columns(), *(["day"] if plan.days else [])], plan.overview)
             for rows in reader:
@@ -77,8 +83,17 @@ class EmbeddedPass:
         self.reading = reader.reading
         self.counts = self._finish()
 
+    @property
+    def clusters(self) -> ClusterSizes | None:
+        return ClusterSizes.of(self.tallier.cluster_sizes) if self.plan.clusters else None
+
     def _columns(self) -> list[str]:
-        return ["impressions", self.plan.metric, *(["propensity"] if self.plan.by_propensity else [])]
+        return [
+            "impressions",
+            self.plan.metric,
+            *(["propensity"] if self.plan.by_propensity else []),
+            *(["cluster"] if self.plan.clusters else []),
+        ]
 
     def _count(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
         self.log_impressions += int(rows.impressions.astype(np.float64).sum())
@@ -122,7 +137,7 @@ class EmbeddedPass:
         tally = coder.pairs.tally
         rows = self._rows_of(pairs)
         found, whole = tally.found(rows, len(pairs), positions), None
-        if self.plan.whole_log:
+        if self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None):  # else it is the same
             every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
             whole = tally.found(places(every), used, tally.positions)
         tally.clear()  # only the pairs' codes are needed from now on
@@ -167,6 +182,47 @@ class EmbeddedPass:
         """The final code of the query of each pair of the coder."""
         return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
+    def sample(self, pairs: Pairs) -> Sample:
+        if self.kept.complete:
+            parts = [self._picked(part) for part in (*self.kept.in_memory, *self.kept.on_disk())]
+        else:
+            parts = self._sampled if self._sampled is not None else [self._picked(part) for part in self._again()]
+        rows, query = self._rows_of(pairs), self._query_of(self.coder.used)
+        positions, found = pairs.positions, []
+        for part in parts:
+            coded = np.full((len(part.coded), positions), -1, dtype=np.int32)
+            queries = np.empty(len(part.coded), dtype=np.int64)
+            kernels.decode_rows(part.coded, rows, query, coded, queries)
+            n = part.impressions if part.impressions is not None else np.ones(len(coded), dtype=np.int64)
+            found.append((queries, coded, n, self.tallier.days_of(part.day, len(coded))))
+        return Sample.gathered(found, positions, self.counts.total)
+
+    @cached_property
+    def _first(self) -> NDArray[np.bool_]:
+        """Which pairs of the coder may stand first in an impression of the sample."""
+        counts = self.counts
+        chosen = first_pairs(counts.pairs, counts.shown_first, self.log_impressions / max(self.reading.rows, 1))
+        rows = self._rows_of(counts.pairs)
+        return np.asarray((rows >= 0) & chosen[rows])
+
+    def _picked(self, part: CodedRows) -> CodedRows:
+        """The rows that are in the sample."""
+        first = part.coded[:, 0]
+        some = np.flatnonzero((first >= 0) & self._first[first >> 1])
+        n = None if part.impressions is None else part.impressions[some]
+        day = None if part.day is None else part.day[some]
+        return CodedRows(part.coded[some], n, np.zeros(0, dtype=np.int64), None, day)
+
+    def _again(self) -> Iterator[CodedRows]:
+        """The log read once more."""
+        total = 0
+        for again in self.log.again(self.reading).rows([*self._columns(), *(["day"] if self.plan.days else [])]):
+            total += int(again.impressions.sum())
+            yield self.coder.code_again(again, self.tallier.day_codes(again))
+            self.engine.progress(len(again))
+        if total != self.log_impressions:
+            raise InputError(f"{self.log.name}: the log changed while it was read: try again")
+
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
         used, new_item = self.coder.used, self.new_item
@@ -183,6 +239,8 @@ class EmbeddedPass:
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
 
+        units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
+
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
@@ -192,26 +250,24 @@ class EmbeddedPass:
             )  # fmt: skip
 
         def done() -> Moments:
-            whole = spread.sum(axis=0)
-            spreads = [Spreads(*(Histogram.dense(each) for each in whole[e])) for e in range(estimators)]
+            spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0)]
             half = cross.sum(axis=0)  # one side of the diagonal
-            return Moments(out, half + np.tril(half, -1).T, spreads)
+            return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
 
         if not self.kept.complete:
-            total = 0
-            for again in self.log.again(self.reading).rows(self._columns()):
-                total += int(again.impressions.sum())
-                part = self.coder.code_again(again)
+            self._sampled = []
+            for part in self._again():
                 add(part, 0, len(part.coded))
-                self.engine.progress(len(again))
-            if total != self.log_impressions:
-                raise InputError(f"{self.log.name}: the log changed while it was read: try again")
+                self._sampled.append(self._picked(part))
+                units.add(part, where, table)
             return done()
         in_order = [part for part in self.kept.in_memory if len(part.starts)]
         for part in self.kept.in_memory:
+            units.add(part, where, table)
             if not len(part.starts):
                 add(part, 0, len(part.coded))
         for part in self.kept.on_disk():
+            units.add(part, where, table)
             add(part, 0, len(part.coded))
 
         blocks = self._blocks(cells, rows, 2 * estimators * table.itemsize)

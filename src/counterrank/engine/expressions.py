@@ -21,7 +21,8 @@ from counterrank.log.problems import RowProblem
 from counterrank.log.reader import SEPARATOR
 from counterrank.statistics.histogram import NUDGE
 
-PAGE = ("query", "reward", "day", "propensity", "impressions")  # what the rows of an impression have in common
+# what the rows of an impression have in common
+PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster")
 NUMBERS = ("reward", "propensity", "impressions", "position", "click")
 
 
@@ -187,6 +188,8 @@ def _problem(table: ir.Table, repair: bool) -> Any:
         bad.append((~(_finite(m) & (m >= 1) & (m < 2**53) & (m == m.floor())), RowProblem.IMPRESSIONS))
     if "day" in has:
         bad.append((t.day.isnull(), RowProblem.DAY))
+    if "cluster" in has:
+        bad.append((unnamed(t.cluster), RowProblem.CLUSTER))
     first = ibis.cases(*((where.fill_null(True), int(what)) for where, what in bad), else_=0)
     return ibis.ifelse(t.folding > 0, t.folding, first).cast("int64") if "folding" in has else first.cast("int64")
 
@@ -299,6 +302,14 @@ def per_pattern(rows: ir.Table) -> ir.Table:
     return rows.group_by(["query", "items", "clicks"]).agg(impressions=rows["n"].sum().cast("int64"))
 
 
+def per_sampled(rows: ir.Table, first: ir.Table) -> ir.Table:
+    """Impressions by (query, cut ranking, clicks, day) of the rows whose (query, first item) is one of `first`."""
+    t: Any = rows.mutate(first=rows["items"][0])
+    t = t.semi_join(first, ["query", "first"])
+    keys = ["query", "items", "clicks", *(["day"] if "day" in rows.columns else [])]
+    return t.group_by(keys).agg(impressions=t.n.sum().cast("int64"))
+
+
 def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int, by_value: bool = False) -> ir.Table:
     """Sums by (query, cut ranking, propensity and value where asked for), and its clicks at `clicks` positions."""
     t: Any = rows
@@ -312,17 +323,18 @@ def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -
 
     From cut rows and (query, item, position) → scaled, weight, offset.
     """
-    t: Any = exploded(rows).inner_join(coefficients, ["query", "item", "position"])
+    unit = ["cluster"] if "cluster" in rows.columns else []
+    t: Any = exploded(rows, *unit).inner_join(coefficients, ["query", "item", "position"])
     sums: dict[str, Any] = {}
     for e in estimators:
         sums |= {f"term{e}": (t.click * t[f"scaled{e}"]).sum(), f"offset{e}": t[f"offset{e}"].sum()}
         sums |= {f"weight{e}": t[f"weight{e}"].sum()}
-    row: Any = t.group_by(["row", "query", "n", "length"]).agg(**sums)
+    row: Any = t.group_by(["row", "query", "n", "length", *unit]).agg(**sums)
     each: dict[str, Any] = {}
     for e in estimators:
         each |= {f"r{e}": row[f"term{e}"] - row[f"offset{e}"], f"term{e}": row[f"term{e}"]}
         each |= {f"weight{e}": row[f"weight{e}"] / row.length}
-    return row.select("query", "n", **each)
+    return row.select("query", "n", *unit, **each)
 
 
 def moments(weighed: ir.Table, estimators: Sequence[int], cross: bool) -> ir.Table:
@@ -349,6 +361,40 @@ def spread(weighed: ir.Table, constants: ir.Table, estimators: Sequence[int]) ->
             found = each.group_by("bucket").agg(n=each.n.sum(), total=(each.n * each.value).sum())
             parts.append(found.mutate(of=3 * e + i))
     return ibis.union(*parts)
+
+
+def by_cluster(weighed: ir.Table, constants: ir.Table, estimators: Sequence[int]) -> ir.Table:
+    """A row per cluster: its impressions `n`, and by each estimator the sums of its terms and of its influences."""
+    row: Any = weighed.inner_join(constants, ["query"])
+    sums: dict[str, Any] = {"n": row.n.sum().cast("int64")}
+    for e in estimators:
+        sums[f"term{e}"] = (row.n * row[f"term{e}"]).sum()
+        sums[f"influence{e}"] = (row.n * (row[f"r{e}"] + row[f"constant{e}"])).sum()
+    return row.group_by("cluster").agg(**sums)
+
+
+def by_query(weighed: ir.Table, estimators: Sequence[int]) -> ir.Table:
+    """Units by query, size and bucket of their terms, with their sums: impressions, or clusters within a query."""
+    row: Any = weighed
+    if "cluster" in weighed.columns:
+        sums = {f"term{e}": (row.n * row[f"term{e}"]).sum() for e in estimators}
+        row = row.group_by(["query", "cluster"]).agg(size=row.n.sum().cast("int64"), **sums)
+        row = row.mutate(n=ibis.literal(1, "int64"))
+    else:
+        row = row.mutate(size=ibis.literal(1, "int64"))
+    parts = []
+    for e in estimators:
+        each = row.select("query", "size", "n", value=row[f"term{e}"].cast("float64"))
+        each = each.mutate(bucket=_bucket(each.value))
+        found = each.group_by(["query", "size", "bucket"]).agg(n=each.n.sum(), total=(each.n * each.value).sum())
+        parts.append(found.mutate(of=e))
+    return ibis.union(*parts)
+
+
+def cluster_sizes(rows: ir.Table) -> ir.Table:
+    """How many clusters have so many impressions."""
+    found: Any = rows.group_by("cluster").agg(size=rows["n"].sum().cast("int64"))
+    return found.group_by("size").agg(clusters=found.count().cast("int64"))
 
 
 def _bucket(value: Any) -> Any:

@@ -12,6 +12,8 @@ from counterrank import temporary
 from counterrank.engine.coder import CodedRows
 from counterrank.errors import InputError
 
+COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster")
+
 
 class KeptRows:
     """Batches of coded rows. Beyond `room` bytes: to disk, or all are forgotten (`complete` is then False)."""
@@ -45,19 +47,21 @@ class KeptRows:
         """The batches that did not fit, one at a time."""
         for number in range(self._files):
             columns = {}
-            for name in ("coded", "starts", "impressions", "reward"):
+            for name in COLUMNS:
                 path = self._path(number, name)
                 columns[name] = np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
             coded, starts = columns["coded"], columns["starts"]
             assert coded is not None and starts is not None  # noqa: S101, PT018 - always written
-            yield CodedRows(coded, columns["impressions"], starts, columns["reward"])
+            yield CodedRows(
+                coded, columns["impressions"], starts, columns["reward"], columns["day"], columns["cluster"]
+            )
 
     def _write(self, rows: CodedRows) -> None:
         if self._folder is None:
             self._folder = temporary.Folder()
         number = self._files
         try:
-            for name in ("coded", "starts", "impressions", "reward"):
+            for name in COLUMNS:
                 if (column := getattr(rows, name)) is not None:
                     np.save(self._path(number, name), column, allow_pickle=False)
         except OSError as error:

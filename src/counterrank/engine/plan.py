@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from counterrank.log import Log, Reading
 from counterrank.statistics.cells import Cells
+from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.query_terms import QueryUnits
+from counterrank.statistics.sample import Sample
 
 Metric = Literal["clicks", "reward"]
 
@@ -44,6 +47,7 @@ class Plan:
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
     days: bool = False  # also add up each day, where the log has days
+    clusters: bool = False  # impressions of one cluster depend on each other
     overview: bool = False  # also tell the number of days and the mean reward, whatever the metric, in the reading
 
 
@@ -61,6 +65,7 @@ class Coefficients:
     scale: NDArray[np.float64]  # (E, K)
     constant: NDArray[np.float64]  # (E, Q)
     cross: bool = True  # Σ r·r' of every two is needed; an engine may give it anyway
+    by_query: bool = False  # terms by query are needed
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Moments:
     sums: NDArray[np.float64]  # (Q, E, 4): Σr, Σr², Σw̄ and Σw̄² per query, w̄ being an impression's mean weight
     cross: NDArray[np.float64]  # (E, E): Σ r·r' of two estimators; where it was not asked for, only Σ r²
     spreads: list[Spreads]  # E
+    clusters: list[ClusterTerms] | None = None  # E, where the log's clusters were asked for
+    by_query: list[QueryUnits] | None = None  # E, where terms by query were asked for
 
 
 class Pass(Protocol):
@@ -81,7 +88,14 @@ class Pass(Protocol):
     @property
     def reading(self) -> Reading: ...
 
+    @property
+    def clusters(self) -> ClusterSizes | None:
+        """How large the clusters of the counted impressions are, where the plan asks for them."""
+
     def moments(self, coefficients: Coefficients) -> Moments: ...
+
+    def sample(self, pairs: Pairs) -> Sample:
+        """Impressions of some queries, chosen by `first_pairs`, as rows of these pairs."""
 
 
 class Engine(Protocol):

@@ -31,6 +31,7 @@ from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.spelled import spelled_list
+from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.histogram import Histogram, Spreads
@@ -38,7 +39,9 @@ from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import id_order, in_order, row_order
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.query_terms import QueryUnits
 from counterrank.statistics.rankings import Rankings
+from counterrank.statistics.sample import NO_DAY, Sample, first_pairs
 
 _LISTS = ("items", "clicks")
 FETCHED = 1 << 20  # distinct rows up to which all rankings are fetched where nobody asked for them by name
@@ -123,6 +126,7 @@ class RelationalPass:
         self.log, self.plan, self.engine = log, plan, engine
         counted = ["items", plan.metric]
         counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days else [])
+        counted += ["cluster"] if plan.clusters else []
         needed = {"query", *counted, "impressions", *(["day"] if log.by_day else [])}
         needed |= {"day", "reward"} if plan.overview else set()
         self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, plan.metric == "clicks", log.repair))
@@ -137,6 +141,15 @@ class RelationalPass:
             raise NoneFound(f"{log.name}: the log has none of the queries asked for: are their ids the same?")
         self.rows = x.cut(covered, plan.top)
         self.counts = self._count(rows if plan.whole_log else covered, whole)
+
+    @property
+    def clusters(self) -> ClusterSizes | None:
+        if not self.plan.clusters:
+            return None
+        found = self.engine.fetch(x.cluster_sizes(self.rows))
+        sizes, often = numbers(found["size"], np.float64), numbers(found["clusters"], np.float64)
+        order = np.argsort(sizes)
+        return ClusterSizes(sizes[order], often[order])
 
     def _table(self, needed: Sequence[str]) -> ir.Table:
         """The log's rows in list form, with the columns that tell which are good, ids as text."""
@@ -262,6 +275,24 @@ class RelationalPass:
         coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
         return Patterns(queries, coded, numbers(found["impressions"], np.int64)).merged()
 
+    def sample(self, pairs: Pairs) -> Sample:
+        own = self.counts.pairs
+        per_row = self.counts.log_impressions / max(self.reading.rows, 1)
+        chosen = np.flatnonzero(first_pairs(own, self.counts.shown_first, per_row))
+        first = {
+            "query": own.query_ids.texts.take(pa.array(own.queries[chosen])),
+            "first": own.item_ids.texts.take(pa.array(own.items[chosen])),
+        }
+        found = self.engine.fetch(x.per_sampled(self.rows, self.engine.upload(pa.table(first)))).combine_chunks()
+        queries, rows = _ranked(found, pairs)
+        coded = np.full(rows.shape, -1, dtype=np.int32)
+        coded[rows >= 0] = 2 * rows[rows >= 0] + numbers(found["clicks"].combine_chunks().flatten(), np.int32)
+        days = np.full(len(queries), NO_DAY)
+        if "day" in found.column_names and self.counts.days is not None:
+            days = numbers(pc.fill_null(found["day"], NO_DAY), np.int64)
+        part = queries, coded, numbers(found["impressions"], np.int64), days
+        return Sample.gathered([part], pairs.positions, self.counts.total)
+
     def _days(self, valued: ir.Table) -> DaySums | None:
         if not self.plan.days or "day" not in valued.columns:
             return None
@@ -337,11 +368,31 @@ class RelationalPass:
         }
         known = self.engine.upload(pa.table(constants))
         found = self.engine.fetch(x.spread(weighed, known, estimators))
+        clusters = self._cluster_terms(weighed, known, estimators) if self.plan.clusters else None
+        by_query = self._query_units(x.by_query(weighed, estimators), estimators) if coefficients.by_query else None
         self.engine.drop(weighed)
         of, bucket = numbers(found["of"], np.int64), numbers(found["bucket"], np.int64)
         n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
         every = [Histogram.filled(bucket[of == i], n[of == i], total[of == i]) for i in range(3 * len(estimators))]
-        return Moments(out, cross, [Spreads(*every[3 * e : 3 * e + 3]) for e in estimators])
+        spreads = [Spreads(*every[3 * e : 3 * e + 3]) for e in estimators]
+        return Moments(out, cross, spreads, clusters, by_query)
+
+    def _cluster_terms(self, weighed: ir.Table, known: ir.Table, estimators: Sequence[int]) -> list[ClusterTerms]:
+        found = self.engine.fetch(x.by_cluster(weighed, known, estimators))
+        n = numbers(found["n"], np.float64)
+        nowhere, out = np.zeros(len(n), dtype=np.int64), []
+        for e in estimators:
+            psi, term = (numbers(found[f"{name}{e}"], np.float64) for name in ("influence", "term"))
+            out.append(ClusterTerms(float(psi @ psi), QueryUnits.of(nowhere, term, None, n)))
+        return out
+
+    def _query_units(self, table: ir.Table, estimators: Sequence[int]) -> list[QueryUnits]:
+        found = self.engine.fetch(table)
+        of, query = numbers(found["of"], np.int64), self.counts.pairs.query_ids.codes(text(found["query"]))
+        size, bucket = numbers(found["size"], np.float64), numbers(found["bucket"], np.int64)
+        n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
+        columns = [(query[of == e], size[of == e], bucket[of == e], n[of == e], total[of == e]) for e in estimators]
+        return [QueryUnits.gathered(*each) for each in columns]
 
 
 def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:

@@ -41,7 +41,7 @@ class Vocabulary:
                 break
             self.grow()
         if self.size > before:
-            self.keep(values.take(pa.array(np.concatenate(fresh_at))))
+            self.keep(None if values is None else values.take(pa.array(np.concatenate(fresh_at))))
         return codes
 
     def grow(self) -> None:
@@ -64,6 +64,13 @@ class Vocabulary:
     def ids(self) -> Ids:
         texts = pa.concat_arrays(self._texts) if self._texts else pa.array([], pa.string())
         return Ids(texts, self.native)
+
+
+class KeyCodes(Vocabulary):
+    """Codes of ids whose text nobody asks for."""
+
+    def keep(self, values: Any) -> None:
+        pass
 
 
 class PairTable:

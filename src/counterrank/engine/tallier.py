@@ -17,7 +17,9 @@ from counterrank.log.rows import Rows
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.hashing import SECRET
 from counterrank.statistics.looks import LookCounts, tally_looks
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import RankingGroups, Rankings
+from counterrank.statistics.sample import NO_DAY
 
 
 class Tallier:
@@ -33,6 +35,7 @@ class Tallier:
         self.days = Vocabulary(integer=True, native=True)
         self.per_day = np.zeros((64, 3))  # impressions, Σ reward, Σ reward²
         self.extremes: tuple[float, float] | None = None  # the least and the largest reward of the queries asked for
+        self.cluster_sizes = np.zeros(0)  # impressions of each cluster
         self.looks = np.zeros((0, 4), dtype=np.int64)
         self.last_at = np.zeros((0, 0), dtype=np.int64)
 
@@ -61,7 +64,7 @@ class Tallier:
         covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
         if paid is not None:
             self._span(paid[(codes >= 0) & covered[codes]])
-        days = self._day_codes(rows)
+        days = self.day_codes(rows)
         bits = propensity.view(np.uint64)
         batch = Batch(codes, rows.offsets, rows.impressions, reward, propensity, bits, days, coded)
         asked = Wanted(covered, theta, plan.metric == "reward", plan.by_propensity, wanted, keys)
@@ -78,9 +81,15 @@ class Tallier:
         if plan.looks:
             tally_looks(codes, coded, rows.impressions, self.looks, self.last_at)
         kept = reward if plan.metric == "reward" else None
-        return coder.by_query(codes, coded, rows.impressions if counted else None, kept)
+        cluster = coder.clustered(rows)
+        if cluster is not None:
+            mine = (codes >= 0) & covered[codes]
+            sizes = sum_by(cluster[mine], rows.impressions[mine], coder.clusters.size)
+            sizes[: len(self.cluster_sizes)] += self.cluster_sizes
+            self.cluster_sizes = sizes
+        return coder.by_query(codes, coded, rows.impressions if counted else None, kept, days, cluster)
 
-    def _day_codes(self, rows: Rows) -> Codes:
+    def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""
         if rows.day is None or not self.plan.days or self.days.size > MOST_DAYS:
             return np.zeros(0, dtype=np.int64)
@@ -88,6 +97,13 @@ class Tallier:
         if self.days.size > len(self.per_day):
             self.per_day = np.pad(self.per_day, ((0, power_of_two(self.days.size) - len(self.per_day)), (0, 0)))
         return codes
+
+    def days_of(self, codes: NDArray[np.int32] | None, size: int) -> Codes:
+        """The day of each row from its code; of so many rows none where days are not counted."""
+        if codes is None or not 0 < self.days.size <= MOST_DAYS:
+            return np.full(size, NO_DAY)
+        days = self.days.ids().texts.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return np.where(codes >= 0, days[np.maximum(codes, 0)], NO_DAY)
 
     def day_sums(self) -> DaySums | None:
         if not self.plan.days or not 0 < self.days.size <= MOST_DAYS:

@@ -3,6 +3,7 @@
 from counterrank.estimate.base import Estimate, LinearEstimate
 from counterrank.estimate.by_clicks import ByClicks
 from counterrank.estimate.by_rewards import ByRewards
+from counterrank.estimate.cdr import CascadeDoublyRobust
 from counterrank.estimate.dm import DirectMethod
 from counterrank.estimate.dr import DoublyRobust, DoublyRobustList
 from counterrank.estimate.estimator import Estimator, Weighs
@@ -12,6 +13,7 @@ from counterrank.estimate.list import List, WeightedList
 from counterrank.estimate.pbm import PositionBased
 from counterrank.estimate.pi import Pseudoinverse
 from counterrank.estimate.rctr import RankClickThrough
+from counterrank.estimate.rips import RewardInteraction
 from counterrank.estimate.wip import WeightedItemPosition
 from counterrank.estimate.wpi import WeightedPseudoinverse
 from counterrank.registry import Registry, instance_of
@@ -29,6 +31,8 @@ ESTIMATORS: Registry[Estimator] = Registry("estimator", "counterrank.estimators"
     "rctr": RankClickThrough(),
     "pi": Pseudoinverse(),
     "wpi": WeightedPseudoinverse(),
+    "rips": RewardInteraction(),
+    "cdr": CascadeDoublyRobust(),
     "dm": DirectMethod(),
     "dr": DoublyRobust(),
     "dr-list": DoublyRobustList(),

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.influence import Influence
 from counterrank.ids import Codes
 from counterrank.policy.base import BLOCK
 from counterrank.statistics.cells import Cells
+from counterrank.statistics.cluster_terms import ClusterTerms, capped
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.pairs import Pairs, Table, sum_by
+from counterrank.statistics.query_terms import QueryTerms, QueryUnits
+from counterrank.statistics.terms import Terms, Units
 
 Vector = NDArray[np.float64]
+
+
+NO_CLUSTERS = "it needs the terms of clusters, which this estimator, going by rankings, does not give"
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,30 @@ class Estimate:
     own: Influence | None = None  # the same on each query's own value, where that is not ψ less its mean there
     sizes: Vector | None = None  # (Q,) effective sample sizes of the queries
     within: Vector | None = None  # (Q,) Σψ² of each query's own value
+    unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log cannot tell; None: none of it
+    curve_variance: float = 0.0  # what of the variance of the value is the error of a fitted curve
+    by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
+    limits: tuple[float, float] | None = None  # between what numbers its weights can lie, whatever the log shows
+    terms: Callable[[], Terms] | None = None  # what the value is the mean of, where a term can only reach so far
+    query_terms: Callable[[], QueryTerms] | None = None  # the same of each query, where they were asked for
+    no_terms: str = "the value is no mean of one bounded term per impression, which it needs"
+
+    def unclustered(self) -> Estimate:
+        """What is left of one by groups of rankings, which do not tell clusters apart: no error, no interval."""
+        why = "no standard error: it goes by rankings, which do not tell clusters apart; take ip, pbm or item"
+        return replace(
+            self,
+            second_moment=None,
+            spreads=None,
+            width=None,
+            influence=None,
+            own=None,
+            within=None,
+            terms=None,
+            query_terms=None,
+            no_terms=NO_CLUSTERS,
+            warnings=[*self.warnings, why],
+        )
 
 
 @dataclass(frozen=True)
@@ -95,6 +126,25 @@ class Thin:
 Blocks = Callable[[int, int], Table]  # of queries first to last: scale·weight of all pairs and positions
 
 
+@dataclass(frozen=True)
+class CurveError:
+    """What the error of a fitted curve does to a value, by the delta method: slopeᵀ · spread · slope.
+
+    The curve comes from the same clicks as the value; what they share is left out, which was seen to err on the safe
+    side (docs/intervals.md).
+    """
+
+    slope: Vector  # (K,) of the value in the curve
+    spread: Table  # (K, K) the curve's covariance
+
+    def variance(self) -> float:
+        return max(float(self.slope @ self.spread @ self.slope), 0.0)
+
+    def less(self, other: CurveError | None) -> CurveError:
+        """Of the difference of two values by the same curve."""
+        return self if other is None else CurveError(self.slope - other.slope, self.spread)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinearEstimate:
     """An estimate that is linear in an impression's clicks, waiting for the second pass over the rows.
@@ -117,14 +167,38 @@ class LinearEstimate:
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
     blocks: Blocks | None = None  # where clicks can have weight that no cell has
+    unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
+    curve: CurveError | None = None  # where weights go by a curve that was fitted
 
-    def finished(self, moments: NDArray[np.float64], spreads: Spreads, counts: Counts) -> Estimate:
-        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread."""
+    def finished(
+        self,
+        moments: NDArray[np.float64],
+        spreads: Spreads,
+        counts: Counts,
+        clusters: ClusterTerms | None = None,
+        by_query: QueryUnits | None = None,
+    ) -> Estimate:
+        """The estimate, given Σr, Σr², Σw̄, Σw̄² of every query, and how influences are spread.
+
+        Where there are `clusters`, (Σψ)² of each stands for ψ² of its impressions.
+        """
         r, r2, w, w2 = moments.T
         impressions = counts.impressions
         second = float((r2 + 2 * self.constant * r + self.constant**2 * impressions).sum())
+        if clusters is not None:
+            second = clusters.second_moment(counts.total)
         second += self.thin.total() if self.thin is not None else 0.0
+        if self.curve is not None:
+            second += self.curve.variance() * counts.total * (counts.total - 1)
         size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
+        least, most = self._reach(counts)
+
+        def terms() -> Terms:
+            units, said = (Units.of(spreads.term), []) if clusters is None else capped(clusters.units.units())
+            return Terms(units, units, float(least.min()), float(most.max()), said)
+
+        queries = QueryTerms(by_query, by_query, least, most) if by_query is not None and self.bounded else None
+
         return Estimate(
             value=self.value,
             per_query=self.per_query,
@@ -136,9 +210,13 @@ class LinearEstimate:
             mean_weight=float(w.sum() / impressions.sum()),
             expected_weight=self.expected_weight,
             spreads=lambda: spreads,
-            width=self._width(counts) if self.bounded else None,
+            width=float(most.max() - least.min()) if self.bounded and clusters is None else None,
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
-            within=self._within(r, r2, counts) if self.bounded else None,
+            within=self._within(r, r2, counts) if self.bounded and clusters is None else None,
+            unseen=self.unseen,
+            curve_variance=self.curve.variance() if self.curve is not None else 0.0,
+            terms=terms if self.bounded else None,
+            query_terms=(lambda: queries) if queries is not None else None,
         )
 
     def less(self, other: LinearEstimate) -> LinearEstimate:
@@ -159,6 +237,7 @@ class LinearEstimate:
             unsupported=max(self.unsupported, other.unsupported),
             bounded=self.bounded and other.bounded,
             blocks=self._apart(other),
+            curve=self.curve.less(other.curve) if self.curve is not None else other.curve,
         )
 
     def _scaled(self) -> Vector:
@@ -176,21 +255,33 @@ class LinearEstimate:
         one, two = (self._block(), other._block())
         return lambda first, last: one(first, last) - two(first, last)
 
-    def _width(self, counts: Counts) -> float:
-        """All terms lie between the sums of the least and of the largest weighted click of each position."""
+    def _reach(self, counts: Counts) -> tuple[Vector, Vector]:
+        """(Q,) the least and the largest term of each query's impressions, whatever they show and whatever is clicked.
+
+        An impression shows one item at a position, and not all are clicked: the sums over positions of the least and of
+        the largest weighted click, or of 0.
+        """
         size = len(counts.impressions)
         if self.blocks is None:
             least, most = (sum_by(counts.places.queries, x, size) for x in counts.places.extremes(self._scaled()))
-        else:
-            least, most = np.zeros(size), np.zeros(size)
-            for first, last in counts.pairs.blocks(BLOCK):
-                table, starts = self.blocks(first, last), counts.pairs.starts[first:last] - counts.pairs.starts[first]
-                least[first:last] = np.minimum(np.minimum.reduceat(table, starts), 0.0).sum(axis=1)
-                most[first:last] = np.maximum(np.maximum.reduceat(table, starts), 0.0).sum(axis=1)
-        return float(most.max() - least.min())
+            return least, most
+        least, most = np.zeros(size), np.zeros(size)
+        for first, last in counts.pairs.blocks(BLOCK):
+            starts = counts.pairs.starts[first:last] - counts.pairs.starts[first]
+            least[first:last], most[first:last] = reach_of(self.blocks(first, last), starts)
+        return least, most
 
     def _within(self, r: Vector, r2: Vector, counts: Counts) -> Vector:
         """Σψ² of each query's own value."""
         n = counts.impressions
         thin = self.thin.per_query if self.thin is not None else 0.0
         return np.maximum(r2 - r**2 / n, 0.0) + thin
+
+
+def reach_of(table: Table, starts: Codes) -> tuple[Vector, Vector]:
+    """Between what numbers the sum of a (pairs, K) table over the places of a page lies, places left out or not.
+
+    One of each query, whose pairs begin at `starts`.
+    """
+    least, most = np.minimum.reduceat(table, starts, axis=0), np.maximum.reduceat(table, starts, axis=0)
+    return np.minimum(least, 0.0).sum(axis=1), np.maximum(most, 0.0).sum(axis=1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import Blocks, LinearEstimate, Thin, Vector
+from counterrank.estimate.base import Blocks, CurveError, LinearEstimate, Thin, Vector
 from counterrank.estimate.estimator import Estimator, Weighs
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.setting.need import Need
@@ -55,6 +55,10 @@ class ByClicks(Estimator):
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
         return ~clipped if evidence.shares and not evidence.same else np.False_
 
+    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+        """What the error of the curve does to the value; None where weights go by none that was fitted."""
+        return None
+
     def norm(
         self, evidence: Evidence, credit: Vector, weight: Vector
     ) -> tuple[Vector | float, Vector | float, list[str]]:
@@ -94,6 +98,7 @@ class ByClicks(Estimator):
         put_back = evidence.cells_per_query(removed * counts.shown) / counts.impressions
         if np.any(centre):
             removed += (_at(gain, place) * weight - 1) * _at(centre, place)
+        lost, mass = (None, None) if evidence.same else self._lost(evidence, *chances)
         return LinearEstimate(
             value=value,
             per_query=per_query,
@@ -105,11 +110,13 @@ class ByClicks(Estimator):
             constant=put_back - (value or 0.0),
             thin=Thin.of(thin, counts.pairs.queries if self._items else counts.cell_queries, len(counts.impressions)),
             clipped=_share_of(clipped, counts.shown),
-            unsupported=self._unsupported(evidence, *chances),
+            unsupported=_share(lost, self.whole(evidence), evidence),
+            unseen=None if lost is None or mass is None else ratios(lost, mass),
             warnings=undefined,
             expected_weight=self._expected(evidence, own),
             bounded=not self.self_normalised,
             blocks=self._blocks(evidence, own, gain * theta),
+            curve=self.curve_error(evidence, over),
         )
 
     def largest_weight(self, evidence: Evidence) -> float:
@@ -131,23 +138,22 @@ class ByClicks(Estimator):
         credit *= evidence.counts.clicked
         return credit
 
-    def _unsupported(self, evidence: Evidence, target: Vector, logging: Vector) -> float:
-        """The target's mass where the logging policy has none, as a share of all that it can show."""
-        whole = self.whole(evidence)
-        if evidence.same or not whole:
-            return 0.0
+    def unseen(self, evidence: Evidence) -> Vector:
+        """(Q,) the target's mass where the logging policy has none, in the measure of `chances`."""
+        return self._lost(evidence, *self.chances(evidence))[0]
+
+    def _lost(self, evidence: Evidence, target: Vector, logging: Vector) -> tuple[Vector, Vector]:
+        """(Q,) that mass, and all of the target's."""
         if self._items:
-            lost = evidence.per_query(np.where(logging > 0, 0.0, target))
-        elif evidence.shares:
-            mass = evidence.per_query(evidence.target.exposure(np.ones(evidence.cells.depth)))
+            return evidence.per_query(np.where(logging > 0, 0.0, target)), evidence.per_query(target)
+        mass = evidence.per_query(evidence.target.exposure(np.ones(evidence.cells.depth)))
+        if evidence.shares:
             lost = mass - evidence.cells_per_query(np.where(logging > 0, target, 0.0))
-            lost = np.where(lost > ROUNDING * mass, lost, 0.0)
-        else:
-            each = np.zeros(len(evidence.counts.pairs))
-            for mine, shown, logged in evidence.tables():
-                each[mine] = np.where(logged > 0, 0.0, shown).sum(axis=1)
-            lost = evidence.per_query(each)
-        return evidence.mean(lost) / whole
+            return np.where(lost > ROUNDING * mass, lost, 0.0), mass
+        each = np.zeros(len(evidence.counts.pairs))
+        for mine, shown, logged in evidence.tables():
+            each[mine] = np.where(logged > 0, 0.0, shown).sum(axis=1)
+        return evidence.per_query(each), mass
 
     def _expected(self, evidence: Evidence, own: Vector) -> float:
         """The mean weight of an impression's positions under the logging policy."""
@@ -200,6 +206,11 @@ def _variances(counts: Counts) -> Vector:
     overall = click_rates(cells.by_position(shown), cells.by_position(clicked))
     np.copyto(variance, (overall * (1 - overall))[cells.positions], where=shown == 1)
     return variance
+
+
+def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:
+    """What is lost of each query, as a share of all that a target can show."""
+    return evidence.mean(lost) / whole if lost is not None and whole else 0.0
 
 
 def _share_of(marked: Flags, shown: NDArray[np.int64]) -> float:

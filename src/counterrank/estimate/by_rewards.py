@@ -11,6 +11,7 @@ import numpy as np
 
 from counterrank.estimate.base import Distance, Estimate, Vector
 from counterrank.estimate.estimator import Estimator
+from counterrank.estimate.group_terms import NO_MEAN, NO_RANGE, group_terms
 from counterrank.estimate.groups import spreads
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.list_sums import ListSums
@@ -30,7 +31,8 @@ class Weighed:
     sums: ListSums
     influence: Callable[[float, Vector | float, float], Influence]
     chunks: Callable[[], Iterator[Rankings]]
-    reach: tuple[float, float]  # between what numbers a weight can lie
+    reach: tuple[float, float]  # between what numbers a weight can lie, or, where nobody can tell, does
+    limits: tuple[float, float]  # between what numbers it can lie, infinite where nobody can tell
     expected: float | None  # what the mean weight should be
     undefined: str  # why there is no value where the weights sum to 0
     own: Callable[[], Influence] | None = None  # on each query's own value, self-normalised
@@ -74,6 +76,7 @@ class ByRewards(Estimator):
             value = float((sums.credit.sum() + counts.origin * mass) / n)
             shift, level, gain = -counts.origin, value, 1.0
         influence = found.influence(shift, level, gain)
+        terms = None if self.self_normalised else group_terms(evidence, found.chunks, influence, found.limits)
         second = sums.second_moment(evidence, shift, level) + found.drawn * n * (n - 1)
         return Estimate(
             value=value,
@@ -91,7 +94,12 @@ class ByRewards(Estimator):
             reach=None if self.self_normalised else found.reach,
             influence=influence,
             own=found.own() if self.self_normalised and found.own is not None else None,
+            unseen=sums.unseen,
             sizes=sums.effective_sizes() if found.own is not None or not self.self_normalised else None,
+            limits=None if self.self_normalised else found.limits,
+            terms=terms.whole if terms is not None else None,
+            query_terms=terms.by_query if terms is not None else None,
+            no_terms=NO_MEAN if self.self_normalised else NO_RANGE,
         )
 
     def per_query(self, evidence: Evidence, credit: Vector, mass: Vector) -> Vector:

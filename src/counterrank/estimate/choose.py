@@ -18,7 +18,8 @@ def choose_estimators(
     Those that need features come where there are some.
     """
     names = given.split(",") if isinstance(given, str) else list(given) if given is not None else None
-    usual = [name for name in ESTIMATORS.usual() if features or Need.FEATURES not in ESTIMATORS[name].needs]
+    usual = [name for name in ESTIMATORS.usual() if not ESTIMATORS[name].asked_for]
+    usual = [name for name in usual if features or Need.FEATURES not in ESTIMATORS[name].needs]
     wanted = [name.strip() for name in names] if names is not None else usual
     if "best" in wanted:
         raise InputError("`estimators='best'` stands alone: it chooses one estimator")

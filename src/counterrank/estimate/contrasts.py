@@ -19,6 +19,7 @@ CONTRASTS = (
     Contrast("item", "ip", "position matters", ("item",)),
     Contrast("pbm", "ip", "the examination curve is wrong, or a click is not examination times attraction", ("pbm",)),
     Contrast("ip", "list", "the rest of the list matters for a click", ("ip", "wip", "pbm", "item")),
+    Contrast("ip", "pi", "the rest of the list matters for a click", ("ip", "wip", "pbm", "item")),
     Contrast("pi", "list", "a page's reward is not a sum over its positions", ("pi", "wpi")),
     Contrast("dm", "dr", "the regression misses what the log shows", ("dm",)),
 )

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from counterrank.estimate.base import Estimate, LinearEstimate
+from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.estimate.group_terms import group_terms
 from counterrank.estimate.groups import moments, paged, ranked, spreads
 from counterrank.estimate.influence import of_difference
 from counterrank.estimate.list_sums import known_rankings
@@ -31,6 +33,8 @@ def difference(
     assert isinstance(one, Estimate) and isinstance(other, Estimate)  # noqa: S101, PT018 - of the same estimator
     per_query = one.per_query - other.per_query
     clipped, unsupported = max(one.clipped, other.clipped), max(one.unsupported, other.unsupported)
+    if one.by_pattern is not None and other.by_pattern is not None:
+        return _by_pattern(sides[0], one, other, one.by_pattern.less(other.by_pattern))
     if one.value is None or other.value is None or one.influence is None or other.influence is None:
         return Estimate(
             value=None,
@@ -66,6 +70,10 @@ def difference(
             own = moments(left[0], chunks, of_difference(one.own, other.own))
         m = counts.impressions.astype(np.float64)
         within = own.within(m) + thin + m * (m - 1) * drawn
+    limits = None
+    if one.limits is not None and other.limits is not None:
+        limits = one.limits[0] - other.limits[1], one.limits[1] - other.limits[0]
+    terms = None if limits is None else group_terms(sides[0], chunks, influence, limits)
     return Estimate(
         value=one.value - other.value,
         per_query=per_query,
@@ -76,6 +84,30 @@ def difference(
         spreads=lambda: spreads(sides[0], chunks, influence),
         width=_width(one, other, sides[0]),
         within=within,
+        terms=terms.whole if terms is not None else None,
+        query_terms=terms.by_query if terms is not None else None,
+        no_terms=one.no_terms,
+    )
+
+
+def _by_pattern(side: Evidence, one: Estimate, other: Estimate, moved: PatternInfluence) -> Estimate:
+    """From influences by rankings and clicks."""
+    n = side.counts.impressions.astype(np.float64)
+    assert one.value is not None and other.value is not None  # noqa: S101, PT018 - sums, never undefined
+    width = one.width + other.width if one.width is not None and other.width is not None else None
+    return Estimate(
+        value=one.value - other.value,
+        per_query=one.per_query - other.per_query,
+        second_moment=moved.second_moment(),
+        effective_sample_size=None,
+        clipped=max(one.clipped, other.clipped),
+        unsupported=max(one.unsupported, other.unsupported),
+        spreads=moved.spreads,
+        width=width,
+        within=moved.within(n),
+        by_pattern=moved,
+        terms=moved.terms(),
+        no_terms=one.no_terms,
     )
 
 

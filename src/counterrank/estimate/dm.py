@@ -22,6 +22,7 @@ class DirectMethod(Estimator):
     name: ClassVar[str] = "dm"
     assumption: ClassVar[str] = "the regression is right, for pages that the log never shows too"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PAGES, Need.MARGINALS, Need.FEATURES})
+    modelled: ClassVar[str] = "the regression"
     blind: ClassVar[str] = (
         "it is the regression's word alone, and the interval does not hold the regression's own error"
     )

@@ -28,6 +28,7 @@ class DoublyRobust(Estimator):
     name: ClassVar[str] = "dr"
     assumption: ClassVar[str] = "what the regression leaves unexplained is a sum over (item, position) pairs"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PAGES, Need.MARGINALS, Need.FEATURES})
+    modelled: ClassVar[str] = "the regression"
     weighs: ClassVar[Weighs] = Weighs.PAGES
     assumes: ClassVar[int] = 4
 

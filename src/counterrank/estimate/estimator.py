@@ -21,6 +21,7 @@ class Weighs(Enum):
     POSITIONS = "each click, by the chances of its item at its position; the value is a sum over positions"
     ITEMS = "each click, by the chances that its item is looked at, which `curve` says of a position"
     RANKINGS = "whole rankings, by their chances"
+    PREFIXES = "each click, by the chances of its item with all that stands above it"
     PAGES = "whole pages, by the chances of their (item, position) pairs; weights may be negative"
 
 
@@ -38,6 +39,8 @@ class Estimator(ABC):
     clip_bias: ClassVar[str] = " downwards"  # which way clipping moves the value, where that is known
     self_normalised: ClassVar[bool] = False  # divided by the sum of weights: what was not logged is taken to be alike
     assumes: ClassVar[int] = 6  # how much, from 0: of equal evidence, what assumes least is believed
+    asked_for: ClassVar[bool] = False  # it costs more than the others, so that it runs where it is named
+    modelled: ClassVar[str] = ""  # whose word stands where the log cannot tell, and is taken from what it can
     blind: ClassVar[str] = ""  # why its word does not rest on how the log bears on the target, where it does not
     biased: ClassVar[str] = ""  # why it does not find the truth though its assumption holds, where it does not
     log_mean: ClassVar[bool] = False  # every policy is worth the log's mean: what others must beat

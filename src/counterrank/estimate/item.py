@@ -23,6 +23,7 @@ class Item(PositionBased):
     name: ClassVar[str] = "item"
     assumption: ClassVar[str] = "a click depends on the item, wherever it stands"
     needs: ClassVar[frozenset[Need]] = ByClicks.needs
+    assumes: ClassVar[int] = 6
     misfits: ClassVar[tuple[str, str] | None] = ("position matters", "position matters")
 
     def curve(self, evidence: Evidence) -> Vector:

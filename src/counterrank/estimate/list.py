@@ -76,6 +76,7 @@ def weighed_rankings(evidence: Evidence) -> Weighed:
         influence=lambda shift, value, gain: sums.influence(evidence, shift, value, gain),
         chunks=lambda: ranked(evidence),
         reach=sums.reach(evidence),
+        limits=sums.limits(evidence),
         expected=1 - sums.unsupported,
         undefined="the log shows none of the target's rankings",
         own=own,

@@ -37,8 +37,10 @@ class ListSums:
     thin: Vector  # what few impressions a ranking hide of its variance, per query
     clipped: float = 0.0
     unsupported: float = 0.0
+    unseen: Vector | None = None  # (Q,) the same of each query; None: nothing, or nobody can tell
     warnings: list[str] = field(default_factory=list)
     largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
+    limit: float = 1.0  # the same, infinite where nobody can tell
 
     @classmethod
     def of_known(cls, held: Vector) -> ListSums:
@@ -77,6 +79,10 @@ class ListSums:
     def reach(self, evidence: Evidence) -> tuple[float, float]:
         """Between what numbers a weight can lie."""
         return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.largest)
+
+    def limits(self, evidence: Evidence) -> tuple[float, float]:
+        """Between what numbers a weight can lie, whatever the log shows."""
+        return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.limit)
 
     def effective_sizes(self) -> Vector:
         """Of each query; 0 where no impression has weight."""
@@ -134,16 +140,15 @@ def weigh(evidence: Evidence) -> ListSums:
     variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
     if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
         variance = max(variance, overall_variance(evidence))
-    unsupported, warnings = unsupported_rankings(evidence, logged)
+    unseen, warnings = unsupported_rankings(evidence, logged)
     if impossible:
         share = impossible / counts.total
         warnings.append(
             f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
             "they count as 0"
         )
-    largest = max(largest, largest_possible(evidence))
+    largest, limit = largest_possible(evidence, largest)
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
-    thin = total[11] + singles * variance
     return ListSums(
         credit=credit,
         mass=mass,
@@ -153,10 +158,12 @@ def weigh(evidence: Evidence) -> ListSums:
         free_within=free_within,
         held=total[6:11],
         clipped=clipped,
-        unsupported=unsupported,
+        unsupported=evidence.mean(unseen),
+        unseen=None if evidence.by_propensity else unseen,
         warnings=warnings,
-        thin=thin,
+        thin=total[11] + singles * variance,
         largest=largest,
+        limit=limit,
     )
 
 

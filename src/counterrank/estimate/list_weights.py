@@ -20,14 +20,21 @@ def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector
     return h, pi, np.where(over, evidence.clip, raw), over
 
 
-def largest_possible(evidence: Evidence) -> float:
-    """The largest weight of a ranking, logged or not, where the logging policy is known and the target's are listed."""
-    listed = None if evidence.estimated or evidence.by_propensity else evidence.target.support()
+def largest_possible(evidence: Evidence, logged: float) -> tuple[float, float]:
+    """The largest weight of a ranking, as far as anyone knows, and a number that no weight can be above.
+
+    Where shares stand for the logging policy, rankings that were not logged have no weight: both are the largest one
+    `logged`. Else both are of all rankings where the target's are listed; if they are not, only a clip is a limit.
+    """
+    if evidence.estimated:
+        return logged, logged
+    listed = None if evidence.by_propensity else evidence.target.support()
     if listed is None:
-        return 0.0
+        return logged, evidence.clip
     queries, rankings, h = listed
     pi = evidence.logging.probability(queries, rankings)
-    return float(min(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0), evidence.clip))
+    possible = min(float(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0)), evidence.clip)
+    return max(logged, possible), max(logged, possible)
 
 
 def logging_chances(evidence: LogEvidence, chunk: Rankings) -> Vector:

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Vector
-from counterrank.estimate.by_clicks import ByClicks
+from counterrank.estimate.base import CurveError, Vector
+from counterrank.estimate.by_clicks import ByClicks, Flags
 from counterrank.estimate.estimator import Weighs
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
@@ -48,6 +48,18 @@ class PositionBased(ByClicks):
     def chances(self, evidence: Evidence) -> tuple[Vector, Vector]:
         looks = self.looks(evidence)
         return evidence.target.exposure(looks), evidence.logging.exposure(looks)
+
+    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+        """∂V/∂pₖ = θₖ/n Σ clicks·(h(a,k)/⟨θ∘p, π⟩ − π(a,k)·⟨θ∘p, h⟩/⟨θ∘p, π⟩²), where the weight is not clipped."""
+        spread = evidence.examination_spread
+        if spread is None or evidence.same or self.curve(evidence) is not evidence.examination:
+            return None
+        target, logging = self.chances(evidence)
+        theta = self.theta(evidence)
+        clicks = np.where(clipped, 0.0, evidence.cells.weighed(evidence.counts.clicked, theta))
+        once = ratios(clicks, logging)
+        slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(once * target, logging))
+        return CurveError(theta * slope / evidence.counts.total, spread)
 
     def expected(self, evidence: Evidence) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""

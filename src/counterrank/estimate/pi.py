@@ -40,6 +40,7 @@ def weighed_pages(evidence: Evidence) -> Weighed:
         influence=lambda shift, value, gain: found.influence(evidence, shift, value, gain),
         chunks=lambda: paged(evidence),
         reach=found.reach(),
+        limits=found.limits or found.reach(),
         expected=1.0 if found.sums.unsupported == 0 else None,
         undefined="the weights sum to 0",
         drawn=found.drawn,

@@ -8,9 +8,12 @@ import numpy as np
 
 from counterrank.estimate.base import Estimate, Vector
 from counterrank.estimate.estimator import Estimator
-from counterrank.estimate.influence import alike
+from counterrank.estimate.group_terms import NO_RANGE, group_terms
+from counterrank.estimate.groups import ranked
+from counterrank.estimate.influence import Moved, alike
 from counterrank.estimate.spread import of_all, width_of_products
 from counterrank.setting.evidence import Evidence
+from counterrank.statistics.rankings import Rankings
 
 
 class RankClickThrough(Estimator):
@@ -36,6 +39,11 @@ class RankClickThrough(Estimator):
         mean = counts.reward.sum() / n  # from the origin of the rewards
         second = max(float(counts.reward2.sum() - n * mean**2), 0.0)
         value = float(counts.origin + mean)
+
+        def influence(chunk: Rankings) -> Moved:
+            return alike(len(chunk), 1.0, counts.origin - value, 1.0, counts.origin)
+
+        terms = group_terms(evidence, lambda: ranked(evidence), influence, (1.0, 1.0))
         return Estimate(
             value=value,
             per_query=self.by_query(evidence),
@@ -46,6 +54,10 @@ class RankClickThrough(Estimator):
             spreads=lambda: of_all(evidence, value),
             width=width_of_products((1.0, 1.0), evidence),
             reach=(1.0, 1.0),
-            influence=lambda chunk: alike(len(chunk), 1.0, counts.origin - value, 1.0, counts.origin),
+            influence=influence,
             sizes=counts.impressions.astype(np.float64),
+            limits=(1.0, 1.0),
+            terms=terms.whole if terms is not None else None,
+            query_terms=terms.by_query if terms is not None else None,
+            no_terms=NO_RANGE,
         )

@@ -31,45 +31,48 @@ def logged_mass(chunk: Rankings, h: Vector, size: int) -> Vector:
     return sum_by(chunk.queries[first], h[first], size)
 
 
-def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[float, list[str]]:
-    """The target's mass on rankings without logging mass, averaged over impressions, and what to say of it.
+def unsupported_rankings(evidence: Evidence, logged: Vector) -> tuple[Vector, list[str]]:
+    """(Q,) the target's mass on rankings without logging mass, and what to say of it.
 
     `logged` is its mass on the rankings of the log, which is all that counts where the log is what tells of the logging
     policy; where that is given, the two policies are compared.
     """
-    counts = evidence.counts
-    size = len(counts.impressions)
+    size = len(evidence.counts.impressions)
     if evidence.estimated or evidence.by_propensity:
-        return evidence.mean(np.clip(1 - logged, 0.0, 1.0)), []
+        return np.clip(1 - logged, 0.0, 1.0), []
     listed = evidence.target.support()
     if listed is not None:
         queries, rankings, probability = listed
         lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, probability)
-        return evidence.mean(sum_by(queries, lost, size)), []
+        return sum_by(queries, lost, size), []
     listed = evidence.logging.support()
     if listed is not None:
         queries, rankings, _ = listed
         found = sum_by(queries, evidence.target.probability(queries, rankings), size)
-        return evidence.mean(np.clip(1 - found, 0.0, 1.0)), []
+        return np.clip(1 - found, 0.0, 1.0), []
     every = _all_rankings(evidence)
     if every is not None:
         queries, rankings = every
         h = evidence.target.probability(queries, rankings)
         lost = np.where(evidence.logging.probability(queries, rankings) > 0, 0.0, h)
-        return evidence.mean(sum_by(queries, lost, size)), []
-    rng = np.random.default_rng(0)
-    share = np.zeros(size)
-    for start in range(0, size, AT_A_TIME):
-        some = np.arange(start, min(start + AT_A_TIME, size))
+        return sum_by(queries, lost, size), []
+    return _drawn(evidence)
+
+
+def _drawn(evidence: Evidence) -> tuple[Vector, list[str]]:
+    """The same from rankings that are drawn."""
+    counts, rng = evidence.counts, np.random.default_rng(0)
+    share = np.zeros(len(counts.impressions))
+    for start in range(0, len(share), AT_A_TIME):
+        some = np.arange(start, min(start + AT_A_TIME, len(share)))
         queries = np.repeat(some, DRAWS)
         lost = evidence.logging.probability(queries, evidence.target.sample(queries, rng)) <= 0
         share[some] = lost.reshape(len(some), DRAWS).mean(axis=1)
-    value = evidence.mean(share)
-    if value == 0:
-        return 0.0, []
+    if not share.any():
+        return share, []
     n = counts.impressions / counts.total
     error = float(np.sqrt((n**2 * share * (1 - share) / DRAWS).sum()))
-    return value, [f"`unsupported` was estimated by drawing {DRAWS} rankings a query (standard error {error:.1g})"]
+    return share, [f"`unsupported` was estimated by drawing {DRAWS} rankings a query (standard error {error:.1g})"]
 
 
 def _all_rankings(evidence: Evidence) -> tuple[Codes, Codes] | None:

@@ -13,9 +13,10 @@ from counterrank.findings.tails import tail_of
 from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.histogram import Spreads
+from counterrank.statistics.sample import Sample
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """The evidence and the estimates, by name, with their intervals."""
 
@@ -25,6 +26,7 @@ class Case:
     joint: Joint = field(default_factory=lambda: Joint({}))
     of: str | None = None  # the estimator, where names are those of policies
     what: str = "the value"
+    sample: Sample | None = None  # of the log's impressions, where single clicks can be looked at
 
     def estimator(self, name: str) -> Estimator:
         """Whose estimate the one called `name` is."""

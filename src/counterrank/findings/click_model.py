@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from counterrank.words import percent
 
 Vector = NDArray[np.float64]
 CHANCE = 0.001
+UNTESTED = "untested"  # in the numbers of a finding: the log is too thin to tell
 LARGE, VERY_LARGE = 0.1, 0.3  # relative misfit of click-through rates
 ENOUGH = 5.0  # expected clicks, and expected misses, of a (pair, position) that the test of cells takes in
 _RANK = 1e-9  # relative: a smaller eigenvalue is 0 but for rounding
@@ -58,7 +60,7 @@ def click_model(evidence: Evidence, estimators: Iterable[Estimator]) -> list[Fin
 
 
 def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) -> Finding:
-    numbers = {
+    numbers: dict[str, Any] = {
         of: {"statistic": test.statistic, "freedom": test.freedom, "chance": test.chance, "misfit": test.size}
         for of, test in (("positions", position), ("cells", cells))
     }
@@ -70,6 +72,7 @@ def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) 
         words = f"{off}: {worst[1]}" if level != "trust" else f"{off}, which is little"
         return Finding("click-model", level, words, [name], numbers)
     if position.weak:
+        numbers[UNTESTED] = True
         words = f"the log is too thin to test what {name} assumes of clicks"
         return Finding("click-model", "caution", words, [name], numbers)
     return Finding("click-model", "trust", f"the log's clicks agree with what {name} assumes", [name], numbers)

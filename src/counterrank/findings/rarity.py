@@ -8,7 +8,7 @@ from counterrank.estimate import Estimator, Weighs
 from counterrank.estimate.base import Vector
 from counterrank.findings.case import Case, grade, merged
 from counterrank.findings.diagnosis import LEVELS, Finding
-from counterrank.findings.weights import FEW, SKEWED, VERY_FEW, VERY_SKEWED
+from counterrank.findings.weights import SKEWED, VERY_FEW, VERY_SKEWED, few
 from counterrank.ids import Codes
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.pairs import sum_by
@@ -38,7 +38,8 @@ def rarity(case: Case) -> list[Finding]:
         n = evidence.counts.total
         expected = n / root**2 if root < 1e100 else 0.0
         skewness = _mean(evidence, shown, 2, root) / root / n**0.5
-        level = max(grade(-expected, -FEW, -VERY_FEW), grade(skewness, SKEWED, VERY_SKEWED), key=LEVELS.index)
+        thin = grade(-expected, -few(estimator, evidence), -VERY_FEW)
+        level = max(thin, grade(skewness, SKEWED, VERY_SKEWED), key=LEVELS.index)
         words = f"as the two policies go, {expected:,.0f} impressions' worth of evidence are to be expected"
         if level != "trust":
             words = (

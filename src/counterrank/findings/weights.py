@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from counterrank.estimate import Weighs
+from counterrank.estimate import Estimator, Weighs
 from counterrank.findings.case import Case, grade, merged
 from counterrank.findings.diagnosis import Finding, Level
 from counterrank.findings.tails import skewness
+from counterrank.setting.evidence import Evidence
 from counterrank.words import percent
 
 FEW, VERY_FEW = 100, 30  # impressions' worth of evidence
+FEW_RANKINGS = 400  # the same where whole rankings are weighed by known chances: their weights have long tails
 LARGE, VERY_LARGE = 0.05, 0.2  # one impression's share of all weights
 MUCH, MOST = 1 / 3, 0.8  # ten impressions' share of the value
 SKEWED, VERY_SKEWED = 0.2, 0.5  # skewness of the estimate
 
 
+def few(estimator: Estimator, evidence: Evidence) -> int:
+    """Impressions' worth of evidence below which a 95 % interval covers less than it says."""
+    return FEW_RANKINGS if estimator.weighs is Weighs.RANKINGS and estimator.knows(evidence) else FEW
+
+
 def size(case: Case) -> list[Finding]:
-    """Effective sample size: below 100 impressions' worth a 95 % interval covers less than it says."""
+    """Effective sample size."""
     out = []
     total = case.evidence.counts.total
     for name, row in case.rows.items():
@@ -28,7 +35,8 @@ def size(case: Case) -> list[Finding]:
             continue
         worth = "impression's" if round(found) == 1 else "impressions'"
         words = f"{found:,.0f} {worth} worth of evidence, {percent(min(found / total, 1.0))} of the log"
-        level: Level = "do not trust" if found < VERY_FEW else "caution" if found < FEW else "trust"
+        enough = found >= few(case.estimator(name), case.evidence)
+        level: Level = "do not trust" if found < VERY_FEW else "trust" if enough else "caution"
         if level != "trust":
             words = f"only {words}: the interval may be too short"
         out.append(Finding("size", level, words, [name], numbers))

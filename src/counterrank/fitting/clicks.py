@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterrank.click import FITS, Fit, Options
+from counterrank.click import EMPIRICAL, FITS, Fit, Options
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import ITERATIONS, Scope
 from counterrank.click.score import FLOOR, Score, score
@@ -33,16 +33,17 @@ def clicks(
     split: str = "impression",
     models: str | Sequence[str] | None = None,
     top: int | None = None,
-    prior: str | tuple[float, float] = (1.0, 1.0),
+    prior: str | tuple[float, float] = "fit",
     scope: Scope = "pooled",
     iterations: int = ITERATIONS,
     engine: str | Engine = "duckdb",
 ) -> ClickComparison:
-    """Fit click models and compare them by held-out perplexity and log-likelihood.
+    """Fit click models and compare them by held-out log-likelihood, with perplexity beside it.
 
     Judged on `test`, another log, or on a part of the log: `holdout` of its impressions by hash, or its last days with
-    `split="day"`. Pairs that were not in the part fitted to get the prior's mean. A `prior` (α, β) holds for every
-    chance; `"fit"` and `"grid"` choose one for attractions by empirical Bayes, and 1, 1 for the others.
+    `split="day"`. Pairs that were not in the part fitted to get the prior's mean. `prior`: `"fit"` and `"grid"` choose
+    one for attractions by empirical Bayes (for `pbm` together with the curve), and 1, 1 for other chances; (α, β) holds
+    for every chance.
 
     >>> log = {"query": ["q"] * 40, "items": [["a", "b"], ["b", "a"]] * 20, "clicks": [[1, 0], [0, 1]] * 20}
     >>> clicks(log, models="rank-ctr,item-ctr").best
@@ -74,7 +75,7 @@ def judge(
     }
     rows = [
         _row(name, fits[name], priors[name], scores, best)
-        for name in sorted(names, key=lambda name: scores[name].perplexity)
+        for name in sorted(names, key=lambda name: -scores[name].log_likelihood)
     ]
     tell("the position curve")
     whole = halves.whole()
@@ -88,12 +89,12 @@ def judge(
         judged_on=halves.told,
         prior=prior if isinstance(prior, str) else (float(prior[0]), float(prior[1])),
         scope=scope,
-        best=best["perplexity"],
-        best_log_likelihood=best["log_likelihood"],
+        best=best["log_likelihood"],
+        best_perplexity=best["perplexity"],
         models=rows,
         curve=curve,
         notes=[
-            *_unseen(halves, priors[best["perplexity"]], isinstance(prior, str)),
+            *_unseen(halves, priors[best["log_likelihood"]], isinstance(prior, str)),
             *notes,
             *halves.reading.notes,
         ],
@@ -119,6 +120,9 @@ def _fit(
 ) -> tuple[Fit, tuple[float, float]]:
     """A model fitted, and the prior of its attractions; where that is chosen from the evidence, in two rounds."""
     chosen = (1.0, 1.0) if isinstance(prior, str) else prior
+    if prior == "fit" and scope == "pooled" and name in EMPIRICAL:
+        fit = EMPIRICAL[name](counts, Options(iterations=iterations))
+        return fit, (fit.looks.prior if fit.looks is not None else None) or chosen
     fit = FITS[name](counts, Options(chosen, scope, iterations))
     if not isinstance(prior, str):
         return fit, chosen

@@ -10,7 +10,6 @@ from counterrank.click import ClickCounts, Fit, PositionBased, harvest_examinati
 from counterrank.click.harvest import HARVESTED
 from counterrank.errors import InputError
 from counterrank.fitting.result import ExaminationCurve
-from counterrank.ids import Codes
 
 APART = 0.1  # between two curves, beyond which it is said
 
@@ -22,7 +21,7 @@ def position_curve(counts: ClickCounts, fit: Fit) -> tuple[list[ExaminationCurve
     examined = fit.model.examination
     notes: list[str] = []
     try:
-        harvest = harvest_examination(*_varied(counts))
+        harvest = harvest_examination(*counts.tally.varied(HARVESTED))
         size = len(harvest.examination)
         harvested: list[Any] = harvest.examination.tolist() + [None] * (len(shown) - size)
         notes += [f"harvested curve: {note}" for note in harvest.notes]
@@ -42,15 +41,3 @@ def position_curve(counts: ClickCounts, fit: Fit) -> tuple[list[ExaminationCurve
         )
         for k in range(len(shown))
     ], notes
-
-
-def _varied(counts: ClickCounts) -> tuple[Codes, Codes]:
-    """Shown and clicked by pair and position, of the pairs and positions that harvesting looks at."""
-    cells = counts.cells
-    near = cells.positions < HARVESTED
-    several = cells.by_pair(near) > 1
-    at = np.flatnonzero(near & several[cells.rows])
-    row, size = (np.cumsum(several) - 1)[cells.rows[at]], int(several.sum())
-    shown, clicked = np.zeros((2, size, min(cells.depth, HARVESTED)), dtype=np.int64)
-    shown[row, cells.positions[at]], clicked[row, cells.positions[at]] = counts.shown[at], counts.clicked[at]
-    return shown, clicked

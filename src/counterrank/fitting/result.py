@@ -50,7 +50,7 @@ class ExaminationCurve:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ClickComparison(Answer):
-    """Click models by held-out perplexity, the best first; prints and renders as a table."""
+    """Click models by held-out log-likelihood, the best first; prints and renders as a table."""
 
     listed = "models"
     impressions: int
@@ -61,8 +61,8 @@ class ClickComparison(Answer):
     judged_on: str
     prior: str | tuple[float, float]
     scope: str
-    best: str  # by perplexity
-    best_log_likelihood: str
+    best: str  # by log-likelihood
+    best_perplexity: str
     models: list[ModelRow]
     curve: list[ExaminationCurve]
     notes: list[str]
@@ -82,7 +82,8 @@ class ClickComparison(Answer):
             **self.reading.to_dict(),
             **{name: getattr(self, name) for name in plain},
             "best": self.best,
-            "best_log_likelihood": self.best_log_likelihood,
+            "best_log_likelihood": self.best,
+            "best_perplexity": self.best_perplexity,
             "models": [asdict(row) for row in self.models],
             "curve": [asdict(point) for point in self.curve],
             "notes": self.notes,
@@ -95,14 +96,14 @@ class ClickComparison(Answer):
         )
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["model", "perplexity", "behind ± se", "log-likelihood", "behind ± se"]
+        header = ["model", "log-likelihood", "behind ± se", "perplexity", "behind ± se"]
         return header, [
             [
                 row.model,
-                f"{row.perplexity:.4f}",
-                _behind(row.perplexity_behind, row.perplexity_behind_stderr),
                 plain_zero(f"{row.log_likelihood:.4f}"),
                 _behind(row.log_likelihood_behind, row.log_likelihood_behind_stderr),
+                f"{row.perplexity:.4f}",
+                _behind(row.perplexity_behind, row.perplexity_behind_stderr),
             ]
             for row in self.models
         ]
@@ -117,20 +118,33 @@ class ClickComparison(Answer):
             body.append([str(point.position), f"{point.impressions:,}", *shown, bar(point.examination or 0.0)])
         return ["position", "shown", "perplexity", "click rate", "examined", "harvested", "examined"], body
 
+    def _ahead(self) -> str:
+        """By how much the best one is ahead of the next that can be told from it."""
+        for row in self.models:
+            if row.model != self.best and _told_apart(row):
+                apart = row.log_likelihood_behind / max(row.log_likelihood_behind_stderr, 1e-300)
+                errors = f"{apart:,.0f} standard errors" if apart < 1e6 else "without doubt"
+                return f", by {row.log_likelihood_behind:.4f} a position over {row.model} ({errors})"
+        return "" if len(self.models) < 2 else ", though no other can be told from it"
+
     def remarks(self) -> list[str]:
         best = self.row(self.best)
-        said = [f"{self.best} predicts best: {best.assumption[0].lower()}{best.assumption[1:]}"]
-        if best.log_likelihood_behind > 2 * best.log_likelihood_behind_stderr:
-            said.append(f"{self.best_log_likelihood} predicts best where the clicks above are known (log-likelihood)")
-        close = [
-            row.model
-            for row in self.models
-            if row.model != self.best and row.perplexity_behind <= 2 * row.perplexity_behind_stderr
-        ]
+        said = [f"{self.best} predicts best{self._ahead()}: {best.assumption[0].lower()}{best.assumption[1:]}"]
+        close = [row.model for row in self.models if row.model != self.best and not _told_apart(row)]
         if close:
-            said.append(f"within two standard errors of {self.best} in perplexity: {', '.join(close)}")
+            said.append(f"not to be told from {self.best}, within two standard errors: {', '.join(close)}")
+        if best.perplexity_behind > 2 * best.perplexity_behind_stderr:
+            said.append(
+                f"{self.best_perplexity} predicts best where the clicks above are not known (perplexity): the chance "
+                "of a click at each position, whatever else is clicked"
+            )
         said += [f"{row.model}: {note}" for row in self.models for note in row.notes]
         return [*said, *self.notes, self.reading.line()]
+
+
+def _told_apart(row: ModelRow) -> bool:
+    """Whether a model is behind the best beyond noise."""
+    return row.log_likelihood_behind > 2 * row.log_likelihood_behind_stderr
 
 
 def _behind(difference: float, error: float) -> str:

@@ -2,6 +2,7 @@
 
 from counterrank.interval.base import Interval, NoInterval, Spread
 from counterrank.interval.bernstein import empirical_bernstein, terms_needed
+from counterrank.interval.betting import betting, query_bounds
 from counterrank.interval.bootstrap import bootstrap
 from counterrank.interval.deviation import deviation
 from counterrank.interval.empirical import bernstein
@@ -19,6 +20,7 @@ INTERVALS: dict[str, Interval] = {
     "hoeffding": hoeffding,
     "theorem3": theorem3,
     "sequence": sequence,
+    "betting": betting,
 }
 FEW = 100  # impressions' worth of evidence below which the normal approximation gives way to Student's t
 
@@ -35,6 +37,7 @@ __all__ = [
     "Spread",
     "deviation",
     "empirical_bernstein",
+    "query_bounds",
     "terms_needed",
     "usual",
 ]

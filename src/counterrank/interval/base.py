@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from counterrank.statistics.histogram import Histogram
+from counterrank.statistics.terms import Terms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,7 +14,8 @@ class Spread:
     """An estimate and how its impressions' influences are spread. None: not known, or without limit.
 
     `width`: how far apart the terms of two impressions can lie, where the value is the mean of one bounded term per
-    impression; `deviation`: theorem 3's bound on `pi`'s error; `influence`: the influences themselves.
+    impression; `deviation`: theorem 3's bound on `pi`'s error; `influence`: the influences themselves;
+    `terms`: what the value is the mean of, and how far a term can reach, or, in `no_terms`, why there are none.
     """
 
     value: float
@@ -23,6 +25,8 @@ class Spread:
     width: float | None = None
     deviation: float | None = None
     influence: Histogram | None = None
+    terms: Terms | None = None
+    no_terms: str = ""
 
 
 class NoInterval(Exception):

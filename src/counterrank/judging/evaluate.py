@@ -38,6 +38,8 @@ from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.counts import Counts
 
+OPEN = "one end of the interval is open: nobody can tell how large a weight can be; a `clip` would say"
+
 
 def evaluate(
     log: Any,
@@ -47,7 +49,7 @@ def evaluate(
     metric: str | None = None,
     top: int | None = None,
     weights: str | Sequence[float] = "clicks",
-    examination: str | Sequence[float] = "reciprocal",
+    examination: str | Sequence[float] = "auto",
     clip: float | str | None = None,
     logging: Any = None,
     candidates: Any = None,
@@ -57,6 +59,7 @@ def evaluate(
     reward_range: str | Sequence[float] | None = None,
     features: Any = None,
     model: str | None = None,
+    cluster: str | None = None,
 ) -> Evaluation:
     """The value of `target` had it ranked instead of the logging policy, by every estimator the log allows.
 
@@ -71,7 +74,7 @@ def evaluate(
     1.0
     """
     call = called(evaluate, locals())
-    log = read_log(log)
+    log = read_log(log, cluster=cluster)
     check_confidence(confidence)
     limits = check_range(reward_range)
     if interval is not None and interval not in INTERVALS:
@@ -103,11 +106,14 @@ def evaluate(
     check_inside(limits, evidence.counts.extremes)
     evidence = replace(evidence, limits=limits)
     counts = evidence.counts
-    estimates, choices, joint = (_auto if clip == AUTO else _estimates)(names, evidence, run)
+    estimates, choices, joint = (_auto if clip == AUTO else estimates_of)(names, evidence, run)
     if best:
         said += doubt(estimates[names[0]].clipped)
-    rows = [_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
-    case = Case(evidence, estimates, {row.estimator: row for row in rows}, joint)
+    rows = [judged_row(name, e, evidence, choices.get(name), interval, confidence) for name, e in estimates.items()]
+    sample = run.sample(counts.pairs) if evidence.of_clicks and not evidence.same else None
+    case = Case(
+        evidence=evidence, estimates=estimates, rows={row.estimator: row for row in rows}, joint=joint, sample=sample
+    )
     return Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
@@ -115,10 +121,18 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=rows,
-        notes=[*said, *clips_told(choices), *run.reading.notes, *notes, *question.said(evidence)],
+        notes=[
+            *said,
+            *clips_told(choices),
+            *run.reading.notes,
+            *notes,
+            *evidence.told,
+            *question.said(evidence),
+            *clustered(run),
+        ],
         per_query=_per_query(counts, estimates),
         reading=run.reading,
-        examination=evidence.examination.tolist() if Need.EXAMINATION in needs else None,
+        examination=_looked(evidence) if Need.EXAMINATION in needs else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, call, counts),
         diagnosis=diagnose(case),
@@ -139,7 +153,7 @@ def _recommended(question: Question, clip: float | str | None, engine: str | Eng
 Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; clips where the data chose them
 
 
-def _estimates(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
+def estimates_of(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
     """All estimates; those linear in clicks share one second pass over the rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
         drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
@@ -157,7 +171,7 @@ def _auto(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
     return {name: done[clip_key(name, choice.number)] for name, choice in choices.items()}, choices, Joint({})
 
 
-def _row(
+def judged_row(
     name: str,
     estimate: Estimate,
     evidence: Evidence,
@@ -174,12 +188,19 @@ def _row(
 
 
 def finished(
-    drafts: Mapping[str, Estimate | LinearEstimate], evidence: Evidence, run: Pass, cross: bool = True
+    drafts: Mapping[str, Estimate | LinearEstimate],
+    evidence: Evidence,
+    run: Pass,
+    cross: bool = True,
+    by_query: bool = False,
 ) -> tuple[dict[str, Estimate], Joint]:
-    """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share."""
+    """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share;
+    `by_query`: and the terms of each query."""
     joint = Joint({})
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, LinearEstimate)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
+    if run.clusters is not None:
+        done = {name: estimate.unclustered() for name, estimate in done.items()}
     if linear:
         moments = run.moments(
             Coefficients(
@@ -190,10 +211,13 @@ def finished(
                 scale=np.stack([draft.scale for _, draft in linear]),
                 constant=np.stack([draft.constant for _, draft in linear]),
                 cross=cross,
+                by_query=by_query,
             )
         )
         for e, (name, draft) in enumerate(linear):
-            done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts)
+            clusters = moments.clusters[e] if moments.clusters is not None else None
+            queries = moments.by_query[e] if moments.by_query is not None else None
+            done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts, clusters, queries)
         if cross:
             joint = Joint.of(dict(linear), moments, evidence.counts)
     return {name: done[name] for name in drafts}, joint
@@ -212,12 +236,14 @@ def row_of(
     chosen = kind if kind is not None else usual(size)
     spread, lower, upper = spread_of(estimate, n, distance.deviation if distance is not None else None), None, None
     if spread is not None:
-        if chosen == "bootstrap" and estimate.spreads is not None:
-            spread = replace(spread, influence=estimate.spreads().influence)
+        spread = filled(spread, chosen, estimate)
+        said = [*said, *(spread.terms.notes if spread.terms is not None else [])]
         try:
             lower, upper = INTERVALS[chosen](spread, confidence)
         except NoInterval as reason:
             said = [*said, f"no {chosen} interval: {reason}"]
+        if (lower, upper) != (_finite(lower), _finite(upper)):
+            said, lower, upper = [*said, OPEN], _finite(lower), _finite(upper)
     return Row(
         estimator=name,
         value=value,
@@ -248,6 +274,31 @@ def spread_of(estimate: Estimate, impressions: int, deviation: float | None) -> 
         width=_finite(estimate.width),
         deviation=deviation,
     )
+
+
+def clustered(run: Pass) -> list[str]:
+    """What to know of the clusters of a log that has them."""
+    return [] if run.clusters is None else [f"standard errors are by cluster: {run.clusters.told()}"]
+
+
+def filled(spread: Spread, kind: str, estimate: Estimate) -> Spread:
+    """With what this kind of interval asks for beside the standard error."""
+    if kind == "bootstrap" and estimate.spreads is not None:
+        return replace(spread, influence=estimate.spreads().influence)
+    if kind == "betting":
+        terms = estimate.terms() if estimate.terms is not None else None
+        return replace(spread, terms=terms, no_terms=estimate.no_terms)
+    return spread
+
+
+def _looked(evidence: Evidence) -> dict[str, Any]:
+    """The examination curve, and how it is known."""
+    spread = evidence.examination_spread
+    return {
+        "kind": evidence.examination_kind,
+        "curve": evidence.examination.tolist(),
+        "stderr": np.sqrt(np.maximum(np.diag(spread), 0.0)).tolist() if spread is not None else None,
+    }
 
 
 def _finite(number: float | None) -> float | None:

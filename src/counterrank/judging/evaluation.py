@@ -23,7 +23,7 @@ class Evaluation(Judged):
 
     listed = "estimates"
     rows: list[Row]
-    examination: list[float] | None = None
+    examination: dict[str, Any] | None = None  # kind, curve, stderr
     tails: dict[str, Tail] = field(default_factory=dict)  # by estimator
     days: pa.Table | None = None  # day, impressions, mean, stderr: the log's reward day by day, where it has days
     curve: pa.Table | None = None  # position, impressions, rate (of clicks), examination (that pbm uses)

@@ -15,8 +15,7 @@ FEW = 30  # impressions that carry an estimate, below which a normal interval is
 def warn(name: str, estimate: Estimate, evidence: Evidence, of: str = "the target") -> list[str]:
     """The warnings of one estimate of this policy."""
     said, estimator = list(estimate.warnings), ESTIMATORS[name]
-    modelled = Need.FEATURES in estimator.needs
-    if modelled:
+    if estimator.modelled:
         said.extend(_direct(estimator, estimate, evidence))
     elif estimator.weighs is Weighs.PAGES:
         said.extend(_page(estimator, estimate, evidence))
@@ -32,7 +31,7 @@ def warn(name: str, estimate: Estimate, evidence: Evidence, of: str = "the targe
         worth = "1 impression's" if size == 1 else f"{size:.3g} impressions'"
         said.append(f"only {worth} worth of evidence: the interval may be far too narrow")
     elif size is None and estimate.value is not None and estimator.weighs is not Weighs.NOTHING:
-        alone = ", and the value is the model's alone" if modelled else ""
+        alone = f", and the value is the word of {estimator.modelled} alone" if estimator.modelled else ""
         said.append(f"no impression carries weight: the log cannot tell{alone}")
     said.extend(_misfit(estimator, estimate, evidence))
     if Need.EXAMINATION in estimator.needs:
@@ -59,8 +58,8 @@ def _direct(estimator: Estimator, estimate: Estimate, evidence: Evidence) -> lis
     if estimator.weighs is Weighs.NOTHING or estimate.unsupported <= 1e-9:
         return _unclipped(estimator, evidence)
     return [
-        f"the log cannot tell {percent(estimate.unsupported)} of what the target shows: for that the regression's "
-        "word stands alone",
+        f"the log cannot tell {percent(estimate.unsupported)} of what the target shows: for that the word of "
+        f"{estimator.modelled} stands alone",
         *_unclipped(estimator, evidence),
     ]
 

@@ -6,16 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.estimate import ESTIMATORS
-from counterrank.findings import OF_ESTIMATORS, Case, click_model, disagreement, drift, queries
+from counterrank.findings import OF_ESTIMATORS, Case, Tested, assumptions, click_model, disagreement, drift, queries
+from counterrank.findings.click_model import UNTESTED
 from counterrank.findings.diagnosis import LEVELS, Diagnosis, Finding
 from counterrank.words import percent
 
 
 def diagnose(case: Case) -> Diagnosis:
     """All findings, and the verdict on the estimator that stands best."""
-    evidence = case.evidence
-    findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
-    findings += disagreement(case) + click_model(evidence, map(case.estimator, case.rows)) + drift(evidence.counts)
+    evidence, findings = case.evidence, findings_of(case)
     name = headline(case, findings)
     if name is None:
         return Diagnosis("do not trust", "no estimator has both a value and an interval", worst_first(findings))
@@ -25,10 +24,23 @@ def diagnose(case: Case) -> Diagnosis:
     return concluded(findings, _good(case, name), name)
 
 
+def findings_of(case: Case) -> list[Finding]:
+    """All that speaks for or against each estimate of a policy."""
+    evidence = case.evidence
+    findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
+    tested = Tested.of(case.sample, [(1, evidence)])
+    if tested is not None:
+        findings += assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
+    findings += disagreement(case, tested) + click_model(evidence, map(case.estimator, case.rows))
+    return findings + drift(evidence.counts)
+
+
 def headline(case: Case, findings: list[Finding]) -> str | None:
     """Whom the verdict is about: of the estimators with the fewest doubts, the one with the most evidence.
 
-    Where evidence is alike, the one that assumes least. Those that are blind, such as `rctr` and `dm`, only where there
+    An assumption that the log is too thin to test speaks for nobody: of estimators with the same doubts, those without
+    one come first, and among those with one what assumes least, however much evidence it claims. Where evidence is
+    alike, too, the one that assumes least. Those that are blind, such as `rctr` and `dm`, only where there
     is no other: what they say does not rest on how the log bears on the target.
     """
     whole = [name for name, row in case.rows.items() if row.value is not None and row.lower is not None]
@@ -39,9 +51,12 @@ def headline(case: Case, findings: list[Finding]) -> str | None:
     if not judged:
         return None
 
-    def standing(name: str) -> tuple[int, float]:
-        mine = [LEVELS.index(finding.level) for finding in findings if name in finding.estimators]
-        return max(mine, default=0), -round(case.rows[name].effective_sample_size or 0.0, 6)
+    def standing(name: str) -> tuple[int, int, float]:
+        mine = [finding for finding in findings if name in finding.estimators]
+        worst = max((LEVELS.index(finding.level) for finding in mine), default=0)
+        untested = any(finding.numbers.get(UNTESTED) for finding in mine)
+        size = -round(case.rows[name].effective_sample_size or 0.0, 6)
+        return worst, 1 + case.estimator(name).assumes if untested else 0, size
 
     return min(judged, key=standing)  # the first of equals
 

@@ -26,6 +26,7 @@ class RowProblem(IntEnum):
     POSITIONS = 12
     DIFFERS = 13
     IMPRESSION = 14
+    CLUSTER = 16
     LARGE = 40
     RAGGED = 15
 
@@ -43,8 +44,9 @@ MESSAGES: dict[RowProblem, str] = {
     RowProblem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
     RowProblem.DAY: "day is missing or is not a whole number, date or timestamp",
     RowProblem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
-    RowProblem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity or impressions",
+    RowProblem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity, impressions or cluster",
     RowProblem.IMPRESSION: "impression is missing",
+    RowProblem.CLUSTER: "cluster is missing or no id, which is text or a whole number",
     RowProblem.LARGE: f"reward is beyond {LARGEST:g} in size: squares of such numbers cannot be added up",
     RowProblem.RAGGED: "the row has not as many values as the header has names, or its quotes are wrong",
 }
@@ -55,6 +57,7 @@ _OF = {  # the column that need not be read, whose problem it is
     RowProblem.PROPENSITY: "propensity",
     RowProblem.IMPRESSIONS: "impressions",
     RowProblem.DAY: "day",
+    RowProblem.CLUSTER: "cluster",
 }
 
 

@@ -25,6 +25,7 @@ def read_log(
     source: Any,
     *,
     columns: Mapping[str, str] | None = None,
+    cluster: str | None = None,
     format: str | None = None,
     time_unit: str | None = None,
     bad_rows: str | Path | None = None,
@@ -33,11 +34,11 @@ def read_log(
 ) -> Log:
     """A click log from a file, a folder or glob of files, `file.duckdb:table`, or a dataframe.
 
-    `columns` maps our names to the log's, `format` names a foreign format (ubi, yandex, obd), `bad_rows` is a
-    JSON Lines file that takes rows with problems instead of stopping at the first. A row is good or bad by all columns
-    of ours that the log has; `ignore` names optional ones that are left unread. With
-    `repair_repeats` an item that a ranking shows twice keeps its first place, and is clicked there if it was clicked
-    anywhere; such rows are counted in the notes.
+    `columns` maps our names to the log's, `cluster` names the column of impressions that are not independent, `format`
+    names a foreign format (ubi, yandex, obd), `bad_rows` is a JSON Lines file that takes rows with problems instead of
+    stopping at the first. A row is good or bad by all columns of ours that the log has; `ignore` names optional ones
+    that are left unread. With `repair_repeats` an item that a ranking shows twice keeps its first place, and is clicked
+    there if it was clicked anywhere; such rows are counted in the notes.
 
     >>> import pyarrow as pa
     >>> log = read_log(pa.table({"query": ["q"], "items": [["a", "b"]], "clicks": [[0, 1]]}))
@@ -45,8 +46,10 @@ def read_log(
     ['clicks', 'items', 'query']
     """
     if isinstance(source, Log):
+        if cluster is not None:
+            raise InputError(f"`cluster={cluster}` comes too late for a log that is open: give it to read_log")
         return source
-    mapping = check_columns(columns or {})
+    mapping = check_columns({**(columns or {}), **({} if cluster is None else {"cluster": cluster})})
     unread = parse_ignored(ignore) if ignore is None or isinstance(ignore, str) else check_ignored(ignore)
     notes: list[str] = []
     expression = None

@@ -47,6 +47,7 @@ class Rows:
     propensity: NDArray[np.float64] | None
     impressions: NDArray[np.int64]
     day: NDArray[np.int64] | None
+    cluster: Keys | None = None
     timed: int = 0  # rows whose day was told as a time since 1970
     repaired: int = 0  # rows that repeated an item
 
@@ -94,6 +95,10 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         day, no_day, as_time = day_numbers(column["day"], f"{name}: day")
         _mark(problem, no_day, RowProblem.DAY)
         timed = int(np.count_nonzero(as_time))
+    cluster = None
+    if "cluster" in column:
+        cluster, named = id_keys(column["cluster"], False, f"{name}: cluster")
+        _mark(problem, _null(named), RowProblem.CLUSTER)
     rows = Rows(
         query_keys=query_keys,
         query_values=query_values,
@@ -105,6 +110,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         propensity=propensity,
         impressions=impressions,
         day=day,
+        cluster=cluster,
         timed=timed,
     )
     if repair and repeats.any() and not problem.any():  # where a row is bad, the good ones are read once more

@@ -9,8 +9,10 @@ from counterrank.errors import InputError, near, unknown
 
 Form = Literal["list", "long"]
 
-LIST_COLUMNS = ("query", "items", "clicks", "reward", "day", "propensity", "impressions")
-LONG_COLUMNS = ("impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions")
+LIST_COLUMNS = ("query", "items", "clicks", "reward", "day", "propensity", "impressions", "cluster")
+LONG_COLUMNS = (
+    "impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions", "cluster"
+)  # fmt: skip
 KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
 REQUIRED = ("query", "items", "item", "impression", "position")
 OPTIONAL = tuple(c for c in KNOWN_COLUMNS if c not in REQUIRED)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes, Ids
 from counterrank.log import Reading
+from counterrank.optimizing.holdout import HeldOut
 from counterrank.policy import Table
 from counterrank.result.answer import Answer
 from counterrank.screen import visible
@@ -45,6 +46,7 @@ class Optimization(Answer):
     reading: Reading
     notes: list[str] = field(default_factory=list)
     probability: NDArray[np.float64] | None = None  # (R,)
+    holdout: HeldOut | None = None  # what it is worth on impressions that had no say in it
 
     @cached_property
     def policy(self) -> Table:
@@ -86,7 +88,16 @@ class Optimization(Answer):
             "by": self.by, "metric": self.metric, "impressions": self.impressions, "covered": self.covered,
             "positions": self.positions, "delta": None, "prior": None,
         }  # fmt: skip
-        return self.reading.to_dict() | common | self.details() | {"rankings": rows, "notes": self.notes}
+        return (
+            self.reading.to_dict()
+            | common
+            | self.details()
+            | {
+                "holdout": self.holdout.to_dict() if self.holdout is not None else None,
+                "rankings": rows,
+                "notes": self.notes,
+            }
+        )
 
     def how(self) -> str:
         """How rankings were found, at the end of the title."""

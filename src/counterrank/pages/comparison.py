@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from counterrank.engine import Engine
     from counterrank.setting.question import Question
 
-TITLES = {"target": "The target wins", "baseline": "The baseline wins", "undecided": "Not decided yet"}
+TITLES = {"target": "Ship", "baseline": "Do not ship", "undecided": "Cannot tell"}
 WAYS = {"target": "good", "baseline": "bad", "undecided": None}
 
 

@@ -73,6 +73,20 @@ class BoundPolicy(ABC):
             out[mine] = table @ looks
         return out
 
+    def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(K,): Σ over pairs of values·P(the pair's item at the position); values is (P,)."""
+        out = np.zeros(self.pairs.positions)
+        for mine, table in self.parts():
+            out += values[mine] @ table
+        return out
+
+    def by_query(self) -> Table:
+        """(Q, K): Σ over the pairs of each query; 1 where its rankings reach down to the position."""
+        out = np.zeros((len(self.pairs.query_ids), self.pairs.positions))
+        for mine, table in self.parts():
+            np.add.at(out, self.pairs.queries[mine], table)
+        return out
+
     def squares(self) -> NDArray[np.float64]:
         """(P,): Σₖ P(the pair's item at k)²."""
         out = np.zeros(len(self.pairs))

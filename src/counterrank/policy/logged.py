@@ -100,6 +100,9 @@ class LoggedShares(BoundPolicy):
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.cells.weighed(self.shares, looks)
 
+    def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.cells.by_position(self.shares * values[self.cells.rows]))
+
     def squares(self) -> NDArray[np.float64]:
         return self.cells.by_pair(self.shares**2)
 

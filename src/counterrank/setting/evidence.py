@@ -35,6 +35,8 @@ class LogEvidence:
     marginals: bool = True  # whether somebody does
     weights: Vector  # (K,) θ
     examination: Vector  # (K,) p
+    examination_kind: str = "given"  # reciprocal, eb, em or given
+    examination_spread: Table | None = None  # (K, K) its covariance, where it is fitted
     positions: int  # K as asked for: `top`, which may be longer than any logged list
     looks_below: tuple[float, float] = (0.0, 0.0)  # Σθ∘p and Σθ of positions that no list reaches
     clip: float = np.inf
@@ -42,7 +44,8 @@ class LogEvidence:
     estimated: bool = True
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
     cut: bool = False  # they would, but only parts of them are judged
-    fitted: list[str] = field(default_factory=list)  # what the fit of the examination curve has to say
+    fitted: list[str] = field(default_factory=list)  # what is wrong with the examination curve, where it is fitted
+    told: list[str] = field(default_factory=list)  # how the curve was chosen
     of_clicks: bool = True  # the reward is the weighted sum of clicks
     features: Table | None = None  # (P, F)
     featureless: NDArray[np.bool_] | None = None  # (P,) pairs without features
@@ -58,7 +61,7 @@ class LogEvidence:
             return Evidence(**mine | known, target=self.logging, shown_by_target=self.shown_by_logging, same=True)
         target = policy.bind(self.counts.pairs)
         shown = target.at(self.cells.rows, self.cells.positions) if self.marginals else self.shown_by_logging
-        return Evidence(**mine, target=target, shown_by_target=shown)
+        return Evidence(**mine, target=target, shown_by_target=shown, policy=policy)
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:
         """What a result that several share depends on, see `shared`; of what is judged it knows nothing."""
@@ -89,6 +92,7 @@ class Evidence(LogEvidence):
     target: BoundPolicy
     shown_by_target: Vector  # (C,) h(a, k | q) of what the log shows
     same: bool = False
+    policy: Policy | None = None  # the policy that is judged, as it was given; None where it is the logging policy
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:
         return (*super().key(target, clip), *((Same(self.target), self.same) if target else ()))

@@ -12,5 +12,6 @@ class Need(Enum):
     MARGINALS = "the chance of each item at each position, under both policies"
     RANKINGS = "the rankings of the log that the target can show"
     PAGES = "all rankings of the log"
+    PATTERNS = "all rankings of the log with their clicks"
     FEATURES = "features of items, for a regression"
     EXAMINATION = "how likely each position is looked at"

@@ -14,7 +14,8 @@ from counterrank.limits import CONFIDENT, LARGEST, LEAST, reasonable
 
 Vector = NDArray[np.float64]
 WEIGHTS = ("clicks", "dcg")
-EXAMINATIONS = ("reciprocal", "em")
+EXAMINATIONS = ("auto", "reciprocal", "eb", "em")
+FITTED = ("auto", "eb", "em")  # to the log
 MOST_POSITIONS = 1_000_000  # that one may ask for; a log may have more
 
 
@@ -54,6 +55,11 @@ def check_length(given: str | Sequence[float], positions: int, what: str) -> Non
             f"{what} gives {len(given)} numbers, but rankings have {positions} positions: "
             f"give at least {positions}, or cut with `top={len(given)}`"
         )
+
+
+def is_fitted(examination: str | Sequence[float]) -> bool:
+    """Whether the curve comes from the log."""
+    return isinstance(examination, str) and examination in FITTED
 
 
 def examination_curve(given: str | Sequence[float], positions: int) -> Vector:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from counterrank.engine import Plan, WantedRankings
 from counterrank.setting.need import Need
-from counterrank.setting.options import position_weights
+from counterrank.setting.options import is_fitted, position_weights
 
 if TYPE_CHECKING:
     from counterrank.setting.setting import Setting
@@ -30,10 +30,12 @@ def plan_for(needs: frozenset[Need], setting: Setting, *, spare: bool = False) -
         top=setting.top,
         rankings=wanted,
         pages=pages,
+        patterns=Need.PATTERNS in needs,
         by_propensity=setting.by_propensity and wanted != "none",
         all_items=setting.top is not None and any(policy.ranks_all for policy in policies),
-        whole_log=isinstance(setting.examination, str) and setting.examination == "em",
+        whole_log=Need.EXAMINATION in needs and is_fitted(setting.examination),
         days="day" in setting.log.columns,
+        clusters="cluster" in setting.log.columns,
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterrank.engine import Metric, Pass
 from counterrank.errors import InputError, Unanswerable, unknown
@@ -17,8 +16,18 @@ from counterrank.log import Log
 from counterrank.policy import BoundPolicy, Logged, LoggedShares, Policy, Uniform, read_policy
 from counterrank.setting.evidence import LogEvidence
 from counterrank.setting.need import Need
-from counterrank.setting.options import check_clip, check_length, check_top, examination_curve, position_weights
+from counterrank.setting.options import (
+    check_clip,
+    check_length,
+    check_top,
+    examination_curve,
+    is_fitted,
+    position_weights,
+)
 from counterrank.statistics.counts import Counts
+
+if TYPE_CHECKING:
+    from counterrank.click.curve import Curve
 
 METRICS: tuple[Metric, ...] = ("reward", "clicks")
 LOGGINGS = ("log", "propensity", "uniform")
@@ -51,7 +60,7 @@ class Setting:
         metric: str | None = None,
         top: int | None = None,
         weights: str | Sequence[float] = "clicks",
-        examination: str | Sequence[float] = "reciprocal",
+        examination: str | Sequence[float] = "auto",
         clip: float | None = None,
         logging: Any = None,
         candidates: Any = None,
@@ -59,7 +68,7 @@ class Setting:
         """From options as users give them."""
         asked_metric = _metric(log, metric, check_top(top), weights)
         position_weights(weights)
-        if not (isinstance(examination, str) and examination == "em"):
+        if not is_fitted(examination):
             examination_curve(examination, 1)
         by_propensity, given = _logging(log, logging)
         narrow = Uniform(candidates) if candidates is not None else None
@@ -110,7 +119,8 @@ class Setting:
         shares = LoggedShares(counts.pairs, counts.shown, counts.impressions, cells=counts.cells)
         logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
         marginals, cells = Need.MARGINALS in needs, counts.cells
-        curve, fitted = self._examination(counts, positions)
+        looked = self._examination(counts, positions, needs)
+        curve, spread = looked.examination, looked.covariance
         depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
         by_propensity = self.by_propensity and not cut
         return LogEvidence(
@@ -121,6 +131,8 @@ class Setting:
             marginals=marginals,
             weights=theta[:depth],
             examination=curve[:depth],
+            examination_kind=looked.kind,
+            examination_spread=spread[:depth, :depth] if spread is not None else None,
             positions=positions,
             looks_below=(float((theta * curve)[depth:].sum()), float(theta[depth:].sum())),
             clip=self.clip,
@@ -128,7 +140,8 @@ class Setting:
             estimated=self.logging is None and not by_propensity,
             by_propensity=by_propensity,
             cut=cut and counts.rankings is not None,
-            fitted=fitted,
+            fitted=list(looked.notes),
+            told=[f"examination: {looked.told}"] if looked.told else [],
             of_clicks=self.metric == "clicks",
         )
 
@@ -145,16 +158,19 @@ class Setting:
             return counts
         return counts.extended(np.concatenate(queries), pa.concat_arrays(items))
 
-    def _examination(self, counts: Counts, positions: int) -> tuple[NDArray[np.float64], list[str]]:
-        """The curve for all positions, and what its fit has to say."""
-        if not (isinstance(self.examination, str) and self.examination == "em"):
-            return examination_curve(self.examination, positions), []
-        from counterrank.click.examination import fit_examination  # brings SciPy's optimisers along
+    def _examination(self, counts: Counts, positions: int, needs: frozenset[Need]) -> Curve:
+        """The curve for all positions; where nobody needs it, it is not fitted."""
+        from counterrank.click.curve import Curve, curve_of, reciprocal  # brings SciPy along
 
-        assert counts.whole is not None  # noqa: S101 - the plan asked for it
-        fit = fit_examination(*counts.whole.clicked_tables())
-        curve = np.concatenate([fit.examination, np.zeros(max(positions - len(fit.examination), 0))])
-        return curve[:positions], list(fit.notes)
+        if not is_fitted(self.examination):
+            kind = self.examination if isinstance(self.examination, str) else "given"
+            return Curve(kind=kind, examination=examination_curve(self.examination, positions))
+        if Need.EXAMINATION not in needs:
+            return Curve(kind="reciprocal", examination=reciprocal(positions))
+        found = curve_of(str(self.examination), counts.whole if counts.whole is not None else counts.tally)
+        if found.kind == "reciprocal":
+            return replace(found, examination=reciprocal(positions))
+        return found.over(positions)
 
 
 def chosen_metric(log: Log, metric: str | None) -> Metric:

@@ -40,7 +40,7 @@ class Counts:
     log_impressions: int  # of the whole log, also of queries that were not asked for
     longest: int  # the longest list, uncut
     origin: float = 0.0
-    whole: Tally | None = None  # shown and clicked of every query of the log; sums have none
+    whole: Tally | None = None  # shown and clicked of every query, where these are more; sums have none
     pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
     extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
     looks: LookCounts | None = None
@@ -56,6 +56,17 @@ class Counts:
     def cell_queries(self) -> Codes:
         """(C,) the query of each cell."""
         return self.pairs.queries[self.cells.rows]
+
+    @property
+    def shown_first(self) -> Codes:
+        """(P,) impressions that show the pair's item at position 1."""
+        rows = np.arange(len(self.pairs))
+        return self.cells.at(self.shown, rows, np.zeros_like(rows))
+
+    @property
+    def tally(self) -> Tally:
+        """What was shown and clicked where."""
+        return Tally(self.cells, self.shown, self.clicked)
 
     @cached_property
     def places(self) -> Places:

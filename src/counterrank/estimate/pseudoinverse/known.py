@@ -35,10 +35,12 @@ class Known:
     kappa: Vector
     condition: Vector
     drawn: Vector  # variance of the query's value from rankings that were drawn to know Γ; 0 where none were
+    least: Vector  # the sum over positions of the least u there, or of 0
+    most: Vector  # the same of the largest
 
     @classmethod
     def of(cls, u: Vector, found: Table) -> Known:
-        """From u and (6, Q): the other fields in turn."""
+        """From u and (8, Q): the other fields in turn."""
         return cls(u=u, **dict(zip([each.name for each in fields(cls)][1:], found, strict=True)))
 
 
@@ -107,6 +109,7 @@ def solve(evidence: LogEvidence, target: Shown, judged: BoundPolicy | None = Non
     size = len(evidence.counts.impressions)
     if isinstance(logging, BoundSlots):
         weight, found = pi_slots.solve(logging, target)
+        found = np.vstack([found, _reach_of_slots(logging, weight)])
         if everywhere:
             own = np.zeros((len(pairs), cells.depth))
             own[logging.rows, logging.slots % max(cells.depth, 1)] = weight
@@ -114,7 +117,7 @@ def solve(evidence: LogEvidence, target: Shown, judged: BoundPolicy | None = Non
         of_pair = np.zeros(len(pairs))
         of_pair[logging.rows] = weight
         return Known.of(np.where(logging.position_of[cells.rows] == cells.positions, of_pair[cells.rows], 0.0), found)
-    u, found = np.zeros(len(pairs) * cells.depth if everywhere else len(cells)), np.zeros((6, size))
+    u, found = np.zeros(len(pairs) * cells.depth if everywhere else len(cells)), np.zeros((8, size))
     tied = closed_forms(logging)
     slots = judged if isinstance(judged, BoundSlots) else None
     credit = mean_reward(evidence)
@@ -122,16 +125,26 @@ def solve(evidence: LogEvidence, target: Shown, judged: BoundPolicy | None = Non
         rows, length = slice(pairs.starts[q], pairs.starts[q + 1]), int(min(pairs.lengths[q], pairs.positions))
         shown, mine = target.part(q, q + 1)[:, :length], np.zeros((rows.stop - rows.start, cells.depth))
         if tied[q] and isinstance(logging, BoundScores):
-            mine[:, :length], found[:, q] = _uniform_query(logging, q, shown)
+            mine[:, :length], found[:6, q] = _uniform_query(logging, q, shown)
         else:
             given = credit.part(q, q + 1)[:, :length]
-            mine[:, :length], found[:, q] = _matrix_query(logging, q, shown, given, slots)
+            mine[:, :length], found[:6, q] = _matrix_query(logging, q, shown, given, slots)
+        found[6, q], found[7, q] = np.minimum(mine.min(axis=0), 0.0).sum(), np.maximum(mine.max(axis=0), 0.0).sum()
         if everywhere:
             u[rows.start * cells.depth : rows.stop * cells.depth] = mine.ravel()
         else:
             here = slice(cells.starts[rows.start], cells.starts[rows.stop])
             u[here] = mine[cells.rows[here] - rows.start, cells.positions[here]]
     return Known.of(u, found)
+
+
+def _reach_of_slots(logging: BoundSlots, weight: Vector) -> Table:
+    """(2, Q) the sums over slots of the least and of the largest weight of an item, or of 0."""
+    size, depth = len(logging.pairs.query_ids), logging.pairs.positions
+    least, most = np.zeros(size * depth), np.zeros(size * depth)
+    np.minimum.at(least, logging.slots, weight)
+    np.maximum.at(most, logging.slots, weight)
+    return np.stack([each.reshape(size, depth).sum(axis=1) for each in (least, most)])
 
 
 def _uniform_query(logging: BoundScores, q: int, shown: Table) -> tuple[Table, tuple[float, ...]]:

@@ -38,6 +38,8 @@ class PageSums:
         None  # (C,) Γ̂†θ̂, whose sum over a ranking is its expected reward, where shares tell of the logging policy
     )
 
+    limits: tuple[float, float] | None = None  # between what numbers a weight can lie, where that is not its reach
+
     def influence(self, evidence: Evidence, shift: float, value: Vector | float, gain: float = 1.0) -> Influence:
         """`gain` times w·(reward − shift), less value, which may be one per query."""
         counts, sums, u = evidence.counts, self.sums, self.u
@@ -142,7 +144,9 @@ def _from_policy(evidence: Evidence) -> PageSums:
         )
     sums.unsupported, sums.warnings = unsupported, said
     largest = np.where(np.isnan(known.largest), logged, known.largest)
-    return PageSums(sums, _distance(evidence, known.sigma2, largest, known.kappa), drawn, known.u)
+    limit = np.where(np.isnan(known.largest), np.inf, known.largest)
+    limits = float(np.maximum(known.least, -limit).min()), float(np.minimum(known.most, limit).max())
+    return PageSums(sums, _distance(evidence, known.sigma2, largest, known.kappa), drawn, known.u, limits=limits)
 
 
 def _held(evidence: Evidence, u: Vector) -> tuple[ListSums, Vector, float]:

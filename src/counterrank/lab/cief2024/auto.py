@@ -52,7 +52,7 @@ def choose(where: str, truths: Sequence[Truth], bound: str, size: int, runs: int
     found = [
         optimize(
             _log(truths, [seen[run] for seen in drawn]), click_model=NAMES[model], bound=bound, delta="auto",
-            prior=prior_name,
+            prior=prior_name, prior_scope="query",
         ).to_dict()["delta"]
         for run in range(runs)
     ]  # fmt: skip

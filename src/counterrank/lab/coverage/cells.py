@@ -17,6 +17,7 @@ from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.rankings import Rankings
+from counterrank.statistics.sample import NO_DAY, Sample
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,19 @@ class WorldCells:
     @property
     def reading(self) -> Reading:
         return Reading(rows=int(self.numbers.sum()), rejected=0)
+
+    @property
+    def clusters(self) -> None:
+        """Impressions are independent."""
+
+    def sample(self, pairs: Pairs) -> Sample:
+        """All of it: what is counted here is small."""
+        rows = (self.counts.pairs.starts[:-1, None, None] + self.world.rankings)[:, :, None]  # (Q, R, 1, K)
+        coded = (2 * pairs.rows_of(self.counts.pairs)[rows] + self.world.clicks).astype(np.int32)
+        query, ranking, outcome = np.nonzero(self.numbers)
+        none = np.full(len(query), NO_DAY)
+        part = query, coded[query, ranking, outcome], self.numbers[query, ranking, outcome], none
+        return Sample.gathered([part], pairs.positions, self.counts.total)
 
     def moments(self, coefficients: Coefficients) -> Moments:
         world, pairs = self.world, self.counts.pairs

@@ -12,6 +12,7 @@ from counterrank.optimizing.pessimistic.worth import Vector
 from counterrank.posterior import BOUNDS, Prior, choose_prior
 from counterrank.statistics.pairs import sum_by
 
+NOTHING = 1e-12  # a bound that is no further from 0 is 0: nobody can tell such numbers apart
 GUARANTEES = ("item", "list", "log")
 
 
@@ -21,12 +22,14 @@ class Pessimism:
 
     bound: str
     prior: str | tuple[float, float] | None
-    prior_scope: str = "query"
+    prior_scope: str = "global"
     guarantee: str = "item"
 
     def prior_for(self, stock: Stock) -> Prior | None:
         if self.prior is None:
             return None
+        if self.prior == "fit" and self.prior_scope == "global" and stock.prior is not None:
+            return choose_prior(stock.prior, stock.clicks, stock.looks, stock.pairs.starts)
         return choose_prior(self.prior, stock.clicks, stock.looks, stock.pairs.starts, self.prior_scope)
 
     def levels(self, stock: Stock, delta: float) -> Vector:
@@ -44,7 +47,8 @@ class Pessimism:
         ones = np.ones(len(of))
         alpha, beta = (ones, ones) if prior is None else prior.on(stock.pairs.starts)
         level = self.levels(stock, delta)[of]
-        return BOUNDS[self.bound].lower(stock.clicks, stock.looks, level, alpha, beta)
+        found = BOUNDS[self.bound].lower(stock.clicks, stock.looks, level, alpha, beta)
+        return np.where(np.abs(found) < NOTHING, 0.0, found)
 
 
 def error_bound(stock: Stock, delta: float, positions: Codes) -> Vector:

@@ -6,18 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from counterrank.click import Scope
+from counterrank.click import ClickCounts, Scope
 from counterrank.engine import Engine
 from counterrank.errors import InputError, unknown
 from counterrank.ids import Codes
 from counterrank.log import Log
 from counterrank.optimizing.pessimistic.auto_delta import DeltaCurve, choose_delta, split_log
 from counterrank.optimizing.pessimistic.lower import GUARANTEES, Pessimism, error_bound
-from counterrank.optimizing.pessimistic.remarks import CHOSEN, reasons_of, remarks
+from counterrank.optimizing.pessimistic.remarks import CHOSEN, clicks_lost, reasons_of, remarks
 from counterrank.optimizing.pessimistic.result import Pessimistic
-from counterrank.optimizing.pessimistic.stock import Stock, most_logged
-from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, best_lists, value_of
+from counterrank.optimizing.pessimistic.stock import Stock, logged_places, most_logged
+from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Vector, best_lists, value_of
 from counterrank.optimizing.result import flat
 from counterrank.posterior import BOUNDS, SCOPES, read_prior
 from counterrank.setting.click_counts import read_clicks
@@ -34,7 +35,7 @@ def pessimistic_from_log(
     bound: str = "empirical-bayes",
     delta: float | str = 0.2,
     prior: str | tuple[float, float] | None = None,
-    prior_scope: str = "query",
+    prior_scope: str = "global",
     position_scope: Scope | None = None,
     guarantee: str = "item",
     k: int | None = None,
@@ -63,10 +64,7 @@ def pessimistic_from_log(
     lengths = counts.pairs.lengths if k is None else np.full(size, k, dtype=np.int64)
     reasons = reasons_of(counts, stock.examined, lengths, min_impressions)
     kept = np.array([reason != CHOSEN for reason in reasons])
-    had = np.append(pairs.rows_of(counts.pairs), -1)[most_logged(counts, lengths)]
-    rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths))
-    rows, had = _as_wide(rows, had)
-    rows = np.where(kept[:, None], had, rows)
+    rows, had, places = _ranked(counts, stock, lower, lengths, kept)
     strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
     additive = CLICK_WORTHS[click_model].additive
     values, logged = (value_of(each, lower, stock.heights, additive) for each in (rows, had))
@@ -75,6 +73,8 @@ def pessimistic_from_log(
     share = counts.impressions / counts.total
     value, before = float(share @ values), float(share @ logged)
     said = remarks(reading, counts, stock, click_model, fitted, curve, kept, lengths, value, before)
+    if candidates is None:
+        said += clicks_lost(stock, click_model, lower, rows, places, counts.impressions)
     return Pessimistic(
         by="pessimistic",
         metric="clicks",
@@ -121,6 +121,19 @@ def _check_sizes(k: int | None, min_impressions: int, top: int | None) -> None:
     if not isinstance(min_impressions, int | np.integer) or min_impressions < 1:
         raise InputError(f"`min_impressions` is {min_impressions}: expected a whole number, 1 or more")
     check_top(top)
+
+
+def _ranked(
+    counts: ClickCounts, stock: Stock, lower: Vector, lengths: Codes, kept: NDArray[np.bool_]
+) -> tuple[Codes, Codes, Codes]:
+    """(Q, K) rows of the chosen lists and of the most logged ones, and (P,) the place of items in the logged order."""
+    pairs = stock.pairs
+    most, back = most_logged(counts, lengths), pairs.rows_of(counts.pairs)
+    had, places = np.append(back, -1)[most], np.full(len(pairs), len(pairs))
+    places[back] = logged_places(counts, most)
+    rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths), places)
+    rows, had = _as_wide(rows, had)
+    return np.where(kept[:, None], had, rows), had, places
 
 
 def _as_wide(one: Codes, other: Codes) -> tuple[Codes, Codes]:

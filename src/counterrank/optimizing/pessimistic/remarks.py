@@ -7,25 +7,30 @@ import numpy as np
 from counterrank.click import CLICK_MODELS, ClickCounts
 from counterrank.ids import Codes
 from counterrank.log import Reading
-from counterrank.optimizing.pessimistic.auto_delta import DeltaCurve
+from counterrank.optimizing.pessimistic.auto_delta import FIXED, DeltaCurve
 from counterrank.optimizing.pessimistic.stock import Stock
-from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Table, Vector, wide
+from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Table, Vector, best_lists, wide
 from counterrank.posterior import Prior
 from counterrank.posterior.priors import HIGH, LOW
 from counterrank.words import counted, number
 
 CHOSEN = "best lower bound"
+LOST = 0.01  # share of the clicks from which it is said
 KEPT = "keeps its most logged ranking"
 
 
 def reasons_of(counts: ClickCounts, examined: Codes, lengths: Codes, least: int) -> list[str]:
     """Why each query has the ranking it has."""
     said = []
-    for n, seen, length in zip(counts.impressions.tolist(), examined.tolist(), lengths.tolist(), strict=True):
+    clicks = counts.clicks_at().sum(axis=1).tolist()
+    rows = zip(counts.impressions.tolist(), examined.tolist(), lengths.tolist(), clicks, strict=True)
+    for n, seen, length, clicked in rows:
         if n < least:
             said.append(f"{counted(n, 'impression')}, fewer than {least:,}: {KEPT}")
         elif seen < length:
             said.append(f"{counted(seen, 'examined item')} for {counted(length, 'position')}: {KEPT}")
+        elif not clicked:
+            said.append(f"no clicks: {KEPT}")
         else:
             said.append(CHOSEN)
     return said
@@ -61,15 +66,38 @@ def remarks(
     return [*said, *stock.notes, *reading.notes]
 
 
+def clicks_lost(stock: Stock, model: str, lower: Vector, rows: Codes, places: Codes, impressions: Codes) -> list[str]:
+    """How many clicks a list gives up that aims at something else, by the click model itself."""
+    if CLICK_WORTHS[model].additive or stock.heights.ndim == 0:
+        return []
+    rows = rows[:, : stock.pairs.positions]  # of positions below the log's nothing is known
+    queries, lengths = np.arange(len(rows)), (rows >= 0).sum(axis=1)
+    down = best_lists(lower, stock.allowed, stock.pairs, np.ones(()), lengths, places)
+    had, could = (float(impressions @ stock.model.value(queries, each)) / impressions.sum() for each in (rows, down))
+    share = 1 - had / could if could > 0 else 0.0
+    if share < LOST:
+        return []
+    return [
+        f"these lists aim at the click that ends the search, not at clicks: by the same model they have {number(had)} "
+        f"clicks an impression, the same items with the best bound first {number(could)} ({share:.0%} are given up); "
+        "for clicks use `click_model='pbm'` or 'cm'"
+    ]
+
+
 def _keep(number: int) -> str:
     return "keeps its most logged ranking" if number == 1 else "keep their most logged rankings"
 
 
 def _chosen(curve: DeltaCurve) -> str:
+    of = "held-out days" if curve.split == "days" else "folds held out by chance"
+    if not curve.helped:
+        return (
+            f"`delta='auto'` did not help: on {counted(curve.queries, 'query', 'queries')} no δ was better than "
+            f"{FIXED:g} beyond two standard errors, by {of}, so that δ = {FIXED:g}"
+        )
     worst = int(np.argmin(curve.values))
     apart = float(curve.values.max() - curve.values[worst])
     error = f" ± {number(float(curve.errors[worst]), 2)}" if np.isfinite(curve.errors[worst]) else ""
-    of = "held-out days" if curve.split == "days" else "folds held out by chance"
     return (
         f"δ = {curve.best:g} was chosen on {counted(curve.queries, 'query', 'queries')} by {of}: lists are worth "
         f"{number(float(curve.values.max()))} there; the worst δ, {curve.deltas[worst]:g}, gives "

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.click import ClickCounts, Scope, fit_clicks
+from counterrank.click import EMPIRICAL, ClickCounts, ClickModel, Options, Scope, fit_clicks
 from counterrank.errors import Unanswerable
 from counterrank.ids import Codes
 from counterrank.optimizing.candidates import plain_items
@@ -34,6 +34,8 @@ class Stock:
     allowed: NDArray[np.bool_]  # (P,)
     heights: Table  # (K,) or (Q, K); () the same everywhere
     attraction: Vector  # (P,) the click model's own estimate
+    model: ClickModel  # fitted; it knows the pairs of the log
+    prior: tuple[float, float] | None = None  # of all items, where it was fitted with the model
     notes: tuple[str, ...] = ()
 
     @property
@@ -50,7 +52,11 @@ class Stock:
     def of(cls, counts: ClickCounts, model: str, scope: Scope | None) -> Stock:
         """By a click model fitted to these counts."""
         worth = CLICK_WORTHS[model]
-        fit = fit_clicks(worth.fit, counts, scope=scope or worth.scope, iterations=ITERATIONS)
+        chosen = scope or worth.scope
+        if chosen == "pooled" and worth.fit in EMPIRICAL:
+            fit = EMPIRICAL[worth.fit](counts, Options(iterations=ITERATIONS))
+        else:
+            fit = fit_clicks(worth.fit, counts, scope=chosen, iterations=ITERATIONS)
         assert fit.looks is not None  # noqa: S101 - of these models all know single items
         everything = np.ones(len(counts.pairs), dtype=bool)
         heights = np.asarray(worth.heights(fit.model), dtype=np.float64)
@@ -62,6 +68,8 @@ class Stock:
             allowed=everything,
             heights=heights,
             attraction=attraction,
+            model=fit.model,
+            prior=fit.looks.prior,
             notes=fit.notes,
         )
 
@@ -99,8 +107,26 @@ class Stock:
             allowed=allowed,
             heights=self.heights,
             attraction=attraction,
+            model=self.model,
+            prior=self.prior,
             notes=notes,
         )
+
+
+def logged_places(counts: ClickCounts, most: Codes) -> Codes:
+    """(P,) the order in which the log shows items: as the most logged ranking of the query does, then by how often.
+
+    Equally often shown ones: by their mean position.
+    """
+    place = np.full(len(counts.pairs), most.shape[1])
+    inside = most >= 0
+    place[most[inside]] = np.nonzero(inside)[1]
+    shown = counts.cells.by_pair(counts.shown)
+    total = counts.cells.weighed(counts.shown, np.arange(counts.cells.depth, dtype=np.float64))
+    depth = np.divide(total, shown, out=np.full(len(shown), np.inf), where=shown > 0)
+    out = np.empty(len(place), dtype=np.int64)
+    out[np.lexsort((depth, -shown, place))] = np.arange(len(place))
+    return out
 
 
 def most_logged(counts: ClickCounts, lengths: Codes) -> Codes:

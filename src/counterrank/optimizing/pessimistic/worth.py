@@ -51,15 +51,19 @@ CLICK_WORTHS: dict[str, ListWorth] = {
 }  # fmt: skip
 
 
-def best_lists(lower: Vector, allowed: NDArray[np.bool_], pairs: Pairs, heights: Table, lengths: Codes) -> Codes:
+def best_lists(
+    lower: Vector, allowed: NDArray[np.bool_], pairs: Pairs, heights: Table, lengths: Codes, logged: Codes | None = None
+) -> Codes:
     """(Q, K) rows: the lengths[q] items with the highest bounds, the k-th of them at the k-th highest position.
 
     That is the best list for all three values: exchanging two items never helps. A bound of NaN is below all others.
-    Equal bounds: the item that comes first in the one order of ids; equal heights: the first position.
+    Equal bounds: the item that comes first in `logged`, (P,) its place in the logged order; equal heights: the first
+    position.
     """
     size, positions = len(lengths), max(int(lengths.max(initial=0)), 1)
     level = np.where(np.isnan(lower), -np.inf, lower)
-    order = np.lexsort((-level, ~allowed, pairs.queries))
+    place = np.arange(len(level)) if logged is None else logged
+    order = np.lexsort((place, -level, ~allowed, pairs.queries))
     rank = np.arange(len(order)) - pairs.starts[pairs.queries[order]]
     taken = allowed[order] & (rank < lengths[pairs.queries[order]])
     inside = np.arange(positions) < lengths[:, None]

@@ -50,7 +50,7 @@ def solve_from_log(
     logging: Any = None,
     metric: str | None = None,
     weights: str | Sequence[float] = "clicks",
-    examination: str | Sequence[float] = "reciprocal",
+    examination: str | Sequence[float] = "auto",
     clip: float | None = None,
     engine: str | Engine = "duckdb",
 ) -> Solved:
@@ -158,7 +158,7 @@ def _remarks(
             "them, they fill positions and count as 0"
         )
     said.append(f"assumed: {estimator.assumption}")
-    said += [*evidence.fitted, *reading.notes, *setting.notes]
+    said += [*evidence.told, *evidence.fitted, *reading.notes, *setting.notes]
     if evidence.cut and estimator.weighs is Weighs.RANKINGS:
         said.append(f"propensities are of whole rankings, but `k={setting.top}` cuts them: shares are used instead")
     return said

@@ -1,0 +1,99 @@
+"""The top of a likelihood inside a box: steps that learn its curvature on the way, beginning from the information."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.click.base import Floats
+
+Objective = Callable[[Floats], tuple[float, Floats, Floats]]  # the value, its gradient, and the information
+
+_RIDGE = 1e-8  # relative to the information's diagonal: what the data do not tell stays where it is
+_STRIDE = 2.0  # the longest step of a parameter
+_TRIALS = 30
+
+
+@dataclass
+class Ascent:
+    """Where the climb is, and how it went."""
+
+    at: Floats
+    value: float
+    gradient: Floats
+    information: Floats  # there: the sum of outer products of the gradient's terms
+    iterations: int = 0
+    converged: bool = False
+
+
+def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, tolerance: float, most: int) -> Ascent:
+    """The nearest top with low ≤ x ≤ high. Ends when a step promises a rise of less than `tolerance`.
+
+    Newton steps with the information for the curvature (Berndt, Hall, Hall and Hausman), which is put right by what
+    each step shows of it (Broyden, Fletcher, Goldfarb and Shanno). A step is halved until the value rises.
+    """
+    at = Ascent(np.clip(start, low, high), *objective(np.clip(start, low, high)))
+    bend, afresh = at.information + np.eye(len(start)), False  # few terms tell of few directions
+    while at.iterations < most:
+        at.iterations += 1
+        free = ~(((at.at <= low) & (at.gradient < 0)) | ((at.at >= high) & (at.gradient > 0)))
+        step = np.zeros(len(at.at))
+        step[free] = _solved(bend[np.ix_(free, free)], at.gradient[free])
+        gain = 0.5 * float(at.gradient @ step)
+        if not free.any() or gain <= max(tolerance, 1e-13 * abs(at.value)):
+            at.converged = True
+            break
+        found = _shortened(objective, at, np.clip(step, -_STRIDE, _STRIDE), low, high)
+        if found is None:
+            at.converged = gain <= 1e-9 * abs(at.value)  # no higher: what is left is rounding
+            if at.converged or afresh:
+                break
+            bend, afresh = np.diag(np.maximum(np.diag(at.information), 1.0)), True
+            continue
+        afresh = False
+        _learn(bend, found.at - at.at, at.gradient - found.gradient)
+        found.iterations = at.iterations
+        at = found
+    return at
+
+
+def polished(objective: Objective, at: Ascent, low: Floats, high: Floats) -> Ascent:
+    """The same with a search that takes no information on trust: for few terms, of which that tells little."""
+    from scipy.optimize import minimize  # slow to import
+
+    def falling(x: Floats) -> tuple[float, Floats]:
+        value, gradient, _ = objective(x)
+        return -value, -gradient
+
+    bounds = np.stack([low, high], axis=1)
+    found = minimize(falling, at.at, jac=True, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-4})
+    there = np.clip(found.x, low, high)
+    value, gradient, information = objective(there)
+    if value < at.value:
+        return at
+    return Ascent(there, value, gradient, information, at.iterations + int(found.nit), True)
+
+
+def _solved(bend: Floats, slope: Floats) -> Floats:
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(bend), 1e-12))
+    matrix = bend * np.outer(scale, scale) + _RIDGE * np.eye(len(scale))
+    return np.asarray(scale * np.linalg.solve(matrix, scale * slope))
+
+
+def _shortened(objective: Objective, at: Ascent, step: Floats, low: Floats, high: Floats) -> Ascent | None:
+    for _ in range(_TRIALS):
+        there = np.clip(at.at + step, low, high)
+        found = Ascent(there, *objective(there))
+        if found.value >= at.value + 1e-4 * float(at.gradient @ (there - at.at)):
+            return found
+        step = step / 2
+    return None
+
+
+def _learn(bend: Floats, moved: Floats, fell: Floats) -> None:
+    """Put the curvature right: along the step the gradient fell by `fell`."""
+    along, was = float(moved @ fell), bend @ moved
+    if along > 1e-10 * float(np.linalg.norm(moved) * np.linalg.norm(fell)):
+        bend += np.outer(fell, fell) / along - np.outer(was, was) / float(moved @ was)

@@ -1,0 +1,91 @@
+"""An estimate whose weights are multiplied by one number a query: what the log does not show is taken to be alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from counterrank.estimate.base import Blocks, Estimate, LinearEstimate, Thin, Vector
+from counterrank.estimate.influence import Influence, Moved
+from counterrank.ids import Codes
+from counterrank.setting.evidence import Evidence
+from counterrank.statistics.rankings import Rankings
+
+Kind = Estimate | LinearEstimate
+
+
+def scaled(estimate: Kind, factor: Vector, evidence: Evidence) -> Kind:
+    """Each impression's term times the factor of its query, (Q,), for estimates that are means of one term each."""
+    if estimate.value is None or np.all(factor == 1):
+        return estimate
+    per_query = estimate.per_query * factor
+    value = evidence.mean(per_query)
+    if isinstance(estimate, LinearEstimate):
+        return _linear(estimate, factor, evidence, per_query, value)
+    changed = replace(
+        estimate, value=value, per_query=per_query, reach=_reach(estimate.reach, factor),
+        limits=_reach(estimate.limits, factor), terms=None,
+    )  # fmt: skip
+    if estimate.by_pattern is not None:
+        moved = estimate.by_pattern.scaled(factor, estimate.value, value)
+        return replace(
+            changed, by_pattern=moved, second_moment=moved.second_moment(), spreads=moved.spreads,
+            terms=moved.terms(), within=moved.within(evidence.counts.impressions.astype(np.float64)),
+        )  # fmt: skip
+    if estimate.influence is None:
+        return changed
+    return replace(changed, influence=_influence(estimate.influence, factor, estimate.value, value))
+
+
+def _linear(
+    estimate: LinearEstimate, factor: Vector, evidence: Evidence, per_query: Vector, value: float
+) -> LinearEstimate:
+    by = factor[evidence.counts.cell_queries]
+    return replace(
+        estimate,
+        value=value,
+        per_query=per_query,
+        weight=estimate.weight * by,
+        offset=estimate.offset * by,
+        constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
+        thin=None if estimate.thin is None else _thin(estimate.thin, factor),
+        blocks=None if estimate.blocks is None else _blocks(estimate.blocks, factor, estimate.pairs.sizes),
+        curve=None if estimate.curve is None else replace(estimate.curve, slope=estimate.curve.slope * factor.max()),
+    )
+
+
+def _thin(thin: Thin, factor: Vector) -> Thin:
+    rates, by = thin.rates, factor[thin.queries]
+
+    def larger() -> tuple[Vector, Vector]:
+        weight, variance = rates()
+        return weight * by, variance
+
+    return Thin.of(larger, thin.queries, len(factor))
+
+
+def _blocks(blocks: Blocks, factor: Vector, sizes: Codes) -> Blocks:
+    return lambda first, last: blocks(first, last) * np.repeat(factor[first:last], sizes[first:last])[:, None]
+
+
+def _influence(influence: Influence, factor: Vector, before: float, value: float) -> Influence:
+    def moved(chunk: Rankings) -> Moved:
+        found, by = influence(chunk), factor[chunk.queries]
+        return Moved(
+            found.slope * by,
+            (found.level + before) * by - value,
+            found.free * by,
+            found.weight * by,
+            found.wanted,
+            found.term * by,
+        )
+
+    return moved
+
+
+def _reach(reach: tuple[float, float] | None, factor: Vector) -> tuple[float, float] | None:
+    if reach is None:
+        return None
+    ends = [end * by for end in reach for by in (float(factor.min()), float(factor.max()))]
+    return min(ends), max(ends)

@@ -1,0 +1,194 @@
+"""Clicks within strata: impressions of a query that show the same item at the same position.
+
+If a click depends on nothing but the item and its position, the impressions of a stratum are alike, whatever else
+their rankings have. So a direction f, a number that each (ranking, position) has, must not go with the clicks inside
+strata: Σ (f − its mean in the stratum)·click has mean 0 given the rankings, however few impressions strata have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.pairs import sum_by
+from counterrank.statistics.sample import Sample
+
+Matrix = NDArray[np.float64]
+ROUNDING = 1e-9  # of the largest number of a direction
+_RANK = 1e-9  # relative: a smaller eigenvalue is 0 but for rounding
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of D directions: Σ (f − mean)·click, its variance, and what a relative change of click rates by f adds to it."""
+
+    total: Matrix  # (D,)
+    variance: Matrix  # (D, D) each page's positions together, so that clicks of a page may hang on each other
+    information: Matrix  # (D, D)
+    means: Matrix  # (D, strata)
+    clicks: float  # in strata with two impressions or more
+    pages: Matrix  # (D,) how many pages carry the total, as if all had the same part of its variance
+
+    def __add__(self, other: Scores) -> Scores:
+        return replace(
+            self,
+            total=self.total + other.total,
+            variance=self.variance + other.variance,
+            information=self.information + other.information,
+            clicks=self.clicks + other.clicks,
+            pages=self.pages + other.pages,
+        )
+
+    @cached_property
+    def _inverse(self) -> tuple[Matrix, int]:
+        scale = np.sqrt(np.maximum(np.diag(self.variance), 1e-300))
+        values, vectors = np.linalg.eigh(self.variance / scale / scale[:, None])
+        kept = values > _RANK * max(float(values.max(initial=0.0)), 0.0)
+        kept &= bool((np.diag(self.variance) > 0).any())
+        half = vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None]
+        return half @ half.T, int(kept.sum())
+
+    @property
+    def freedom(self) -> int:
+        return self._inverse[1]
+
+    @property
+    def statistic(self) -> float:
+        """A chi-square of `freedom` degrees, where no direction matters."""
+        return float(self.total @ self._inverse[0] @ self.total)
+
+    @property
+    def chance(self) -> float:
+        return upper_tail(self.statistic, self.freedom) if self.freedom else 1.0
+
+    @property
+    def slopes(self) -> Matrix:
+        """(D,) by how much click rates change, relatively, with each direction: all together, by least squares."""
+        return np.linalg.pinv(self.information, rcond=_RANK, hermitian=True) @ self.total
+
+    def moved(self, gradient: Matrix) -> tuple[float, float]:
+        """gradient · slopes, and its standard error."""
+        weight = gradient @ np.linalg.pinv(self.information, rcond=_RANK, hermitian=True)
+        return float(weight @ self.total), max(float(weight @ self.variance @ weight), 0.0) ** 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strata:
+    """A sample as (group, position) matrices; `cell` is the stratum of each, one more where a list has ended."""
+
+    queries: Codes  # (G,)
+    rows: Codes  # (G, K) of `Pairs`, -1 beyond the end
+    clicks: Matrix  # (G, K)
+    number: Matrix  # (G,) impressions
+    days: Codes  # (G,)
+    keys: Codes  # (strata,) pair·K + position, rising
+    cell: Codes  # (G, K)
+    share: float  # of the log's impressions
+
+    @classmethod
+    def of(cls, sample: Sample) -> Strata:
+        rows = sample.rows
+        positions = rows.shape[1]
+        keys, cell = np.unique(rows * positions + np.arange(positions), return_inverse=True)
+        outside = int(np.searchsorted(keys, 0))  # beyond the end keys are below 0, and come first
+        cell = cell.reshape(rows.shape) - outside
+        return cls(
+            queries=sample.queries,
+            rows=rows,
+            clicks=sample.clicks.astype(np.float64),
+            number=sample.impressions.astype(np.float64),
+            days=sample.days,
+            keys=keys[outside:],
+            cell=np.where(rows >= 0, cell, len(keys) - outside),
+            share=sample.share,
+        )
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        return self.rows >= 0
+
+    @property
+    def pair(self) -> Codes:
+        """(strata,)"""
+        return np.asarray(self.keys // self.rows.shape[1])
+
+    @property
+    def place(self) -> Codes:
+        """(strata,)"""
+        return np.asarray(self.keys % self.rows.shape[1])
+
+    def summed(self, values: Matrix, number: Matrix | None = None) -> Matrix:
+        """(strata,) Σ of the values of each impression at its stratum."""
+        n = self.number if number is None else number
+        return sum_by(self.cell.ravel(), (n[:, None] * values).ravel(), len(self.keys) + 1)[:-1]
+
+    def rates(self, number: Matrix | None = None) -> tuple[Matrix, Matrix]:
+        """(strata,) impressions and clicks."""
+        if number is None:
+            return self._rates
+        return self._counted(number)
+
+    @cached_property
+    def _rates(self) -> tuple[Matrix, Matrix]:
+        return self._counted(self.number)
+
+    def _counted(self, number: Matrix) -> tuple[Matrix, Matrix]:
+        return self.summed(np.ones(self.rows.shape), number), self.summed(self.clicks, number)
+
+    def at(self, table: Matrix) -> Matrix:
+        """(G, K) a number of each stratum where it is shown, 0 beyond the end."""
+        return np.append(table, 0.0)[self.cell]
+
+    def find(self, rows: Codes) -> Codes:
+        """(…, K) the stratum of each item of other rankings; one more where there is none."""
+        wanted = rows * self.rows.shape[1] + np.arange(rows.shape[1])
+        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where((self.keys[at] == wanted) & (rows >= 0), at, len(self.keys))
+
+    def halves(self) -> tuple[Matrix, Matrix]:
+        """The impressions of each group dealt to two halves, by what the sample holds."""
+        first = np.random.default_rng(0).binomial(self.number.astype(np.int64), 0.5).astype(np.float64)
+        return first, self.number - first
+
+    def score(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Scores:
+        """Directions are (G, K). Residuals are made longer by √(n/(n − 1)): a stratum's rate is its own mean."""
+        n = self.number if number is None else number
+        shown, clicked = self.rates(number)
+        rate = np.divide(clicked, shown, out=np.zeros_like(shown), where=shown > 0)
+        longer = np.sqrt(np.divide(shown, shown - 1, out=np.zeros_like(shown), where=shown > 1))
+        expected = self.at(rate)
+        residual = (self.clicks - expected) * self.at(longer)
+        weight = n[:, None] * self.inside
+        means, centred = [], []
+        for f in directions:
+            mean = np.divide(self.summed(f * self.inside, n), shown, out=np.zeros_like(shown), where=shown > 0)
+            means.append(mean)
+            gap = f - self.at(mean)
+            gap[np.abs(gap) <= ROUNDING * np.abs(f).max(initial=0.0)] = 0.0
+            centred.append(gap * weight)  # times the impressions
+        flat = np.stack([z.ravel() for z in centred])
+        page = np.stack([(z * residual).sum(axis=1) for z in centred])
+        once = np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
+        each = (once[:, None] * expected).ravel()
+        return Scores(
+            total=flat @ self.clicks.ravel(),
+            variance=(page * once) @ page.T,
+            information=(flat * each) @ flat.T,
+            means=np.stack(means),
+            clicks=float(clicked[shown > 1].sum()),
+            pages=_effective(page * once, n),
+        )
+
+
+def _effective(parts: Matrix, number: Matrix) -> Matrix:
+    """(Σu²)²/Σu⁴ of each direction."""
+    scale = np.abs(parts).max(axis=1, initial=0.0)[:, None]
+    squares = np.divide(parts, scale, out=np.zeros_like(parts), where=scale > 0) ** 2
+    second, fourth = squares @ number, squares**2 @ number
+    return np.asarray(np.divide(second**2, fourth, out=np.zeros_like(second), where=fourth > 0))

@@ -1,0 +1,84 @@
+"""Betting: bounds on a mean of bounded terms that hold in every sample, however often they are looked at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.ids import Codes
+from counterrank.interval.base import NoInterval, Spread
+from counterrank.statistics.query_terms import QueryTerms
+from counterrank.statistics.terms import Units
+
+Vector = NDArray[np.float64]
+
+
+def betting(spread: Spread, confidence: float) -> tuple[float, float]:
+    """The means that a mixture of bets does not speak against, (1 − confidence)/2 a side.
+
+    Against "the mean is at most m" the capital of a bet λ is Π(1 + λ(T − m·n)), over units of n impressions whose terms
+    sum to T; the lower bound is the largest m such that the mean capital of all bets reaches 2/(1 − confidence) for all
+    below. The upper bound is that of the terms with their signs changed. Exact for known propensities and independent
+    units, at all times at once. Reference: Waudby-Smith and Ramdas 2023; Waudby-Smith et al. 2024.
+
+    >>> from counterrank.statistics.histogram import Histogram
+    >>> from counterrank.statistics.terms import Terms
+    >>> units = Units.of(Histogram.of([0.0, 1.0], [500, 500]))
+    >>> terms = Terms(units, units, least=0.0, most=1.0)
+    >>> [round(x, 3) for x in betting(Spread(value=0.5, stderr=0.016, impressions=1000, terms=terms), 0.95)]
+    [0.445, 0.555]
+    """
+    if spread.terms is None:
+        raise NoInterval(spread.no_terms or "it needs the terms of impressions, which this estimator does not give")
+    terms, delta = spread.terms, (1 - confidence) / 2
+    if not (math.isfinite(terms.least) or math.isfinite(terms.most)):
+        raise NoInterval("nobody can tell how far a term can reach, for it hangs on weights that the log does not show")
+    lower = lower_bound(terms.for_lower.within(terms.least, terms.most), terms.least, delta)
+    upper = lower_bound(terms.for_upper.within(terms.least, terms.most).mirrored(), -terms.most, delta)
+    return lower, -upper
+
+
+def query_bounds(terms: QueryTerms, confidence: float) -> tuple[Vector, Vector]:
+    """(Q,) both bounds of each query's own mean, (1 − confidence)/2 a side; those of a term where it has no units.
+
+    Where a query's terms are open to one side, so is its bound. Every query has its own chance of being wrong: who
+    picks among many corrects the confidence.
+    """
+    delta, ends = (1 - confidence) / 2, []
+    for units, least, most, sign in (
+        (terms.for_lower, terms.least, terms.most, 1),
+        (terms.for_upper, terms.least, terms.most, -1),
+    ):
+        starts, owner, each = units.starts(len(least)), units.queries, units.units()
+        inside = each.within(least[owner], most[owner])
+        losing = least if sign > 0 else -most
+        known = np.isfinite(losing)
+        found = lower_bounds(starts, inside if sign > 0 else inside.mirrored(), np.where(known, losing, 0.0), delta)
+        ends.append(np.where(known, found, -np.inf))
+    return ends[0], -ends[1]
+
+
+def lower_bound(units: Units, least: float, delta: float) -> float:
+    """What the mean per impression is above, but for a chance of δ, if no term per impression is below `least`.
+
+    >>> from counterrank.statistics.histogram import Histogram
+    >>> round(lower_bound(Units.of(Histogram.of([0.0, 1.0], [10, 10])), 0.0, 0.025), 3)
+    0.172
+    """
+    if not math.isfinite(least):
+        return -math.inf
+    return float(lower_bounds(np.array([0, len(units.counts)]), units, np.array([least]), delta)[0])
+
+
+def lower_bounds(starts: Codes, units: Units, least: Vector, delta: float) -> Vector:
+    """The same of many groups of units, of which the g-th goes from starts[g] to starts[g + 1]."""
+    from counterrank.interval.mixture import BETS, CLOSE, NEAR, WEIGHTS, least_means  # compiled
+
+    out = np.empty(len(least))
+    columns = (units.counts, units.sums, units.low, units.high, units.sizes)
+    made = (np.ascontiguousarray(each, dtype=np.float64) for each in columns)
+    close = CLOSE if len(least) == 1 else NEAR
+    least_means(starts.astype(np.int64), *made, least.astype(np.float64), -math.log(delta), close, BETS, WEIGHTS, out)
+    return out
