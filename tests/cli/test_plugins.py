@@ -25,9 +25,8 @@ class Tame(ByClicks):
     assumption = "as ip, and the target is near the logging policy"
     biased = "weights are drawn towards 1"
 
-    def weights(self, evidence):
-        target, logging = self.chances(evidence)
-        return evidence.ratio(target, 0.9 * logging + 0.1 * target, evidence.counts.shown > 0)
+    def weights(self, evidence, target, logging):
+        return evidence.ratio(target, 0.9 * logging + 0.1 * target)
 
 
 class OfQuery(Rate):

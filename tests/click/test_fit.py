@@ -91,7 +91,7 @@ def test_position_based_of_the_paper_equals_equations_13_and_14(seed: int, scope
 def test_position_based_without_prior_reaches_the_top_that_newton_finds() -> None:
     counts = sampled(CROWD["pbm"], PAIRS, 20_000, seed=3)
     fit = FITS["pbm"](counts, Options((0, 0), iterations=5_000, tolerance=1e-12))
-    best = fit_examination(counts.shown, counts.clicked)
+    best = fit_examination(*map(counts.cells.dense, (counts.shown, counts.clicked)))
     assert fit.trace[-1] == pytest.approx(best.log_likelihood, rel=1e-7)
     np.testing.assert_allclose(fit.model.examination, best.examination, atol=2e-3)
 
@@ -149,7 +149,8 @@ def test_the_papers_dependent_click_counts_overrate_and_the_likelihood_does_not(
 
 def test_harvesting_finds_the_curve_of_position_based_users() -> None:
     counts = sampled(CROWD["pbm"], PAIRS, 200_000, seed=5)
-    np.testing.assert_allclose(harvest_examination(counts.shown, counts.clicked).examination, CURVE, atol=0.02)
+    tables = map(counts.cells.dense, (counts.shown, counts.clicked))
+    np.testing.assert_allclose(harvest_examination(*tables).examination, CURVE, atol=0.02)
     fixed = np.diag([10, 10, 10])
     with pytest.raises(InputError, match="no item was shown at two positions"):
         harvest_examination(fixed, fixed // 2)

@@ -102,8 +102,8 @@ def as_dict(counts):
     queries = counts.pairs.query_ids.texts.to_pylist()
     items = counts.pairs.item_ids.texts.to_pylist()
     names = [(queries[q], items[i]) for q, i in zip(counts.pairs.queries, counts.pairs.items, strict=True)]
-    shown = {name: row.tolist() for name, row in zip(names, counts.shown, strict=True)}
-    clicked = {name: row.tolist() for name, row in zip(names, counts.clicked, strict=True)}
+    shown = {name: row.tolist() for name, row in zip(names, counts.cells.dense(counts.shown), strict=True)}
+    clicked = {name: row.tolist() for name, row in zip(names, counts.cells.dense(counts.clicked), strict=True)}
     totals = dict(zip(queries, counts.impressions.tolist(), strict=True))
     rankings = {
         (queries[q], tuple(names[p][1] for p in rows if p >= 0)): (n, f, tuple(c))

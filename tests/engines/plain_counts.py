@@ -44,7 +44,8 @@ def as_plain(counts: Counts) -> dict[str, dict]:
     names = [(queries[q], items[i]) for q, i in zip(pairs.queries, pairs.items, strict=True)]
     for name in ("shown", "clicked"):
         table = getattr(counts, name)
-        out[name] = {(*names[p], int(k)): int(table[p, k]) for p, k in zip(*np.nonzero(counts.shown), strict=True)}
+        at = zip(counts.cells.rows.tolist(), counts.cells.positions.tolist(), table.tolist(), strict=True)
+        out[name] = {(*names[p], k): number for p, k, number in at}
     if counts.rankings is not None:
         groups = sum_chunks(counts.rankings).without_propensity()
         keys = [

@@ -109,7 +109,7 @@ def test_the_whole_log_is_counted_beside_the_asked_queries(engine):
         metric="clicks", weights=position_weights("clicks"), queries=pa.array([rows[0]["query"]]), whole_log=True
     )
     counts = engine.count(cr.read_log(worlds.to_arrow(rows)), plan).counts
-    shown, clicked = counts.whole
+    shown, clicked = (counts.whole.cells.dense(each) for each in (counts.whole.shown, counts.whole.clicked))
     everything = plain(rows, "clicks", plan.weights, None, None)
     by_position = [sum(n for key, n in everything["shown"].items() if key[2] == k) for k in range(shown.shape[1])]
     assert shown.sum(axis=0).tolist() == by_position

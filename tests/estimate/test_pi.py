@@ -385,9 +385,10 @@ def test_ten_thousand_queries_of_two_hundred_items_at_ten_positions_are_too_much
     """The work is foreseen from the counts alone; a query with few impressions needs a small matrix."""
     for impressions, reason in ((5000, "10,000 matrices of up to 2,000 rows"), (40, None)):
         counts = SimpleNamespace(
-            pages=(), impressions=np.full(10_000, impressions), shown=np.ones((2_000_000, 10), dtype=np.int8),
+            pages=(), impressions=np.full(10_000, impressions),
+            cells=SimpleNamespace(starts=np.arange(2_000_001) * 10),
             pairs=SimpleNamespace(
-                queries=np.repeat(np.arange(10_000), 200), sizes=np.full(10_000, 200),
+                starts=np.arange(10_001) * 200, sizes=np.full(10_000, 200),
                 lengths=np.full(10_000, 10 if reason else 11),
             ),
         )  # fmt: skip

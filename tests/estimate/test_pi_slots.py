@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,26 @@ def make_slots(rng: np.random.Generator, sizes: tuple[int, ...], equal: bool = F
         {f"{name}{k}-{a}": float(p) for a, p in enumerate(np.full(m, 1 / m) if equal else rng.dirichlet(np.ones(m)))}
         for k, m in enumerate(sizes)
     ]
+
+
+@dataclass(frozen=True)
+class Wide:
+    """A q as a table of all items and positions."""
+
+    table: np.ndarray
+
+    def at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        return np.asarray(self.table[rows, positions])
+
+    def squares(self) -> np.ndarray:
+        return np.asarray((self.table**2).sum(axis=1))
+
+
+def solved(bound: Any, table: np.ndarray) -> tuple[np.ndarray, Any]:
+    weight, found = pi_slots.solve(bound, Wide(table))
+    u = np.zeros(table.shape)
+    u[bound.rows, bound.slots % bound.pairs.positions] = weight
+    return u, found
 
 
 def pages(slots: Chances) -> dict[tuple[str, ...], float]:
@@ -75,7 +96,7 @@ def test_closed_form_of_products(sizes: tuple[int, ...], equal: bool) -> None:
         table = np.asarray(q).reshape(len(items), length)
         wide = np.zeros((len(items), bound.pairs.positions))
         wide[:, :length] = table
-        u, (sigma2, lost, largest, kappa, condition, drawn) = pi_slots.solve(bound, wide)
+        u, (sigma2, lost, largest, kappa, condition, drawn) = solved(bound, wide)
         by_matrix = pinv @ q
         assert u[:, :length].ravel() == pytest.approx(by_matrix, abs=1e-8, rel=1e-8)
         assert sigma2[0] == pytest.approx(q @ by_matrix, rel=1e-9)
@@ -86,14 +107,12 @@ def test_closed_form_of_products(sizes: tuple[int, ...], equal: bool) -> None:
         values = values[values > 1e-12]
         assert condition[0] >= values[-1] / values[0] * (1 - 1e-9)
     assert kappa[0] == pytest.approx(kappa_of(slots))
-    u, (_, _, largest, _, _, _) = pi_slots.solve(bound, np.asarray(own).reshape(len(items), length))
+    u, (_, _, largest, _, _, _) = solved(bound, np.asarray(own).reshape(len(items), length))
     for page, mark in zip(pages(slots), all_pages, strict=True):  # proposition 3's weight
         weight = sum(target[k][a] / slots[k][a] for k, a in enumerate(page)) - length + 1
         assert float(u.ravel() @ mark) == pytest.approx(weight, abs=1e-9)
     if equal:  # of targets that show one page: Σ m_j − L + 1
-        assert pi_slots.solve(bound, all_pages[0].reshape(-1, length))[1][2, 0] == pytest.approx(
-            sum(sizes) - length + 1
-        )
+        assert solved(bound, all_pages[0].reshape(-1, length))[1][2, 0] == pytest.approx(sum(sizes) - length + 1)
 
 
 def kappa_of(slots: Chances) -> float:

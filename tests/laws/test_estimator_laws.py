@@ -39,30 +39,29 @@ class Blind(Mine):
 
 
 class Doubled(Mine):
-    def weights(self, evidence: Any) -> Any:
-        weight, clipped = super().weights(evidence)
+    def weights(self, evidence: Any, target: Any, logging: Any) -> Any:
+        weight, clipped = super().weights(evidence, target, logging)
         return 2 * weight, clipped
 
 
 class Shrunk(Mine):
-    def weights(self, evidence: Any) -> Any:
-        target, logging = self.chances(evidence)
-        return evidence.ratio(target, 0.9 * logging + 0.1 * target, evidence.counts.shown > 0)
+    def weights(self, evidence: Any, target: Any, logging: Any) -> Any:
+        return evidence.ratio(target, 0.9 * logging + 0.1 * target)
 
 
 class First(Mine):
     """Reads the order of items in the counts."""
 
-    def weights(self, evidence: Any) -> Any:
-        weight, clipped = super().weights(evidence)
-        return (weight if evidence.same else weight * np.linspace(0.9, 1.1, len(weight))[:, None]), clipped
+    def weights(self, evidence: Any, target: Any, logging: Any) -> Any:
+        weight, clipped = super().weights(evidence, target, logging)
+        return (weight if evidence.same else weight * np.linspace(0.9, 1.1, weight.size).reshape(weight.shape)), clipped
 
 
 class Raised(Mine):
     """A clip that raises the others."""
 
-    def weights(self, evidence: Any) -> Any:
-        weight, clipped = super().weights(evidence)
+    def weights(self, evidence: Any, target: Any, logging: Any) -> Any:
+        weight, clipped = super().weights(evidence, target, logging)
         return (weight + clipped.mean() * 3 if not evidence.same else weight), clipped
 
 

@@ -52,7 +52,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "counts": counts,
     "rankings": rankings,
     "patterns": patterns,
-    "looks": lambda rows: patterns(rows).counts(PAIRS, QUERIES)[3],
+    "looks": lambda rows: patterns(rows).counts(PAIRS, QUERIES)[2],
     "days": lambda rows: DaySums.gathered(DAY[rows], ONES[rows].astype(np.int64), REWARD[rows], REWARD[rows] ** 2),
     "histogram": histogram,
     "spreads": lambda rows: Spreads(*(histogram(rows) for _ in range(3))),

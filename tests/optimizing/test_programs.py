@@ -15,7 +15,6 @@ from counterrank.optimizing.programs.birkhoff import rankings_of
 from counterrank.optimizing.programs.exposure import best_exposure
 from counterrank.optimizing.programs.transport import best_marginals
 from counterrank.simulate import make_world, simulate
-from counterrank.statistics.pairs import Pairs
 
 ESTIMATOR = {
     "lp-list": "list", "lp-ip": "ip", "lp-pbm": "pbm", "lp-item": "item", "ips": "list", "ip-ips": "ip", "pi": "pi"
@@ -143,8 +142,7 @@ def test_chances_fill_every_position_and_split_into_rankings(kind: str) -> None:
             shown = best_marginals(worth * (worth > 0.3), cap * height, liked, allowed, starts, lengths)
         assert shown.sum(axis=0) == pytest.approx(1, abs=1e-9)
         assert shown.sum(axis=1).max() <= 1 + 1e-9
-        pairs = Pairs(None, None, starts, np.arange(size), lengths, length)  # type: ignore[arg-type]
-        _, rankings, chance = rankings_of(pairs, shown, lengths)
+        _, rankings, chance = rankings_of(starts, shown, lengths)
         back = np.zeros_like(shown)
         for ranking, p in zip(rankings, chance, strict=True):
             assert len(set(ranking.tolist())) == length

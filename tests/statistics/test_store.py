@@ -79,7 +79,7 @@ def named(counts: Counts) -> dict[Any, Any]:
         if counts.looks is not None:
             out["last", query] = counts.looks.last_at[q]
     for p, pair in enumerate(who):
-        out[pair] = (*counts.shown[p], *counts.clicked[p])
+        out[pair] = (*counts.cells.dense(counts.shown)[p], *counts.cells.dense(counts.clicked)[p])
         if counts.looks is not None:
             out["looks", pair] = counts.looks.table[p]
     if counts.rankings is not None:
@@ -162,8 +162,11 @@ def test_damaged_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     refused(tmp_path)
     with np.load(fresh()) as file:
         items, shown, head = file["pairs.items"], file["shown"], json.loads(file["head"].tobytes())
+        starts, place = file["cells.starts"], file["cells.positions"]
     for change in (
-        {"shown": shown[:, :1]}, {"shown": shown * 1.0}, {"shown": -shown - 1}, {"shown": shown[:-1]},
+        {"shown": shown[:, None]}, {"cells.positions": place[::-1].copy()}, {"cells.positions": place + 100},
+        {"cells.starts": starts[:-1]}, {"cells.starts": starts + 1}, {"cells.positions": None},
+        {"shown": shown * 1.0}, {"shown": -shown - 1}, {"shown": shown[:-1]},
         {"pairs.items": items + 10**6}, {"pairs.items": items - 10**6}, {"pairs.starts": None}, {"more": shown},
         {"shown": np.array([Bomb()], dtype=object)}, {"reward": np.array(["x"])}, {"reward": None},
         {"patterns.coded": np.full((1, 1), 10**6, np.int32)}, {"pairs.query_ids.offsets": np.array([0, 5, 2])},

@@ -16,7 +16,7 @@ from counterrank.backtesting.days import Days, Vector
 from counterrank.backtesting.errors import measure
 from counterrank.backtesting.result import Backtest, summarise
 from counterrank.backtesting.values import Weighing, can_test
-from counterrank.click.curve import fit_curve
+from counterrank.click.curve import curve_of
 from counterrank.engine import Coefficients, Engine, Pass, Plan, open_engine
 from counterrank.errors import InputError, Unanswerable, unknown
 from counterrank.estimate import ESTIMATORS, LOG_MEAN
@@ -199,20 +199,21 @@ def _weighing(problem: Problem, positions: int, curve: Vector) -> Weighing:
 
 def _examination(given: str | Sequence[float], days: Days) -> tuple[Vector, list[str]]:
     if isinstance(given, str) and is_fitted(given):
-        fit = fit_curve(given, *days.pair_tables())
+        fit = curve_of(given, days.tally())
         return fit.examination, [*([f"examination: {fit.told}"] if fit.told else []), *fit.notes]
     return examination_curve(given, days.positions), []
 
 
 def _squares(run: Pass, problems: Sequence[Weighing]) -> NDArray[np.float64]:
     """(C, problems): Σ reward² of each day, from the second pass over the rows."""
-    pairs = run.counts.pairs
-    shape = (len(pairs), pairs.positions)
-    ones, zeros = np.broadcast_to(1.0, shape), np.broadcast_to(0.0, shape)
+    pairs, cells = run.counts.pairs, run.counts.cells
+    ones, zeros = np.broadcast_to(1.0, len(cells)), np.broadcast_to(0.0, len(cells))
     size = len(problems)
     scale, constant = np.stack([p.weights for p in problems]), np.zeros((size, len(run.counts.impressions)))
-    wanted = Coefficients(pairs=pairs, weight=[ones] * size, offset=[zeros] * size, scale=scale, constant=constant)
-    return run.moments(wanted).sums[:, :, 1]
+    asked = Coefficients(
+        pairs=pairs, cells=cells, weight=[ones] * size, offset=[zeros] * size, scale=scale, constant=constant
+    )
+    return run.moments(asked).sums[:, :, 1]
 
 
 def _wanted(days: Days, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.setting.by_day import DayCells
+from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.counts import Counts, sum_chunks
 from counterrank.statistics.hashing import distinct, ranking_keys
 
@@ -50,7 +51,7 @@ class Days:
     def of(cls, counts: Counts) -> Days:
         """From the counts of `Log.daily()`, with the clicks of each ranking."""
         cells = DayCells.of(counts.pairs)
-        row, position = np.nonzero(counts.shown)
+        row = counts.cells.rows
         assert counts.rankings is not None  # noqa: S101 - the plan asked for them
         groups = sum_chunks(counts.rankings)
         assert groups.clicks is not None  # noqa: S101
@@ -63,9 +64,9 @@ class Days:
             lengths=counts.pairs.lengths,
             cell=counts.pairs.queries[row],
             item=counts.pairs.items[row],
-            position=position.astype(np.int64),
-            shown=counts.shown[row, position].astype(np.float64),
-            clicked=counts.clicked[row, position].astype(np.float64),
+            position=counts.cells.positions,
+            shown=counts.shown.astype(np.float64),
+            clicked=counts.clicked.astype(np.float64),
             list_cell=groups.queries,
             list_items=np.where(groups.rows >= 0, counts.pairs.items[groups.rows], -1),
             list_shown=groups.impressions,
@@ -151,13 +152,12 @@ class Days:
             total[:, k] = sums(self.query, table[:, k], len(self.names))
         return np.asarray(total[self.query] - table)
 
-    def pair_tables(self) -> tuple[Codes, Codes]:
+    def tally(self) -> Tally:
         """Shown and clicked per (query, item) and position, of all days: what an examination curve is fitted to."""
         size = int(self.pair.max()) + 1
-        at = self.pair * self.positions + self.position
-        tables = [sums(at, v, size * self.positions) for v in (self.shown, self.clicked)]
-        shown, clicked = (t.astype(np.int64).reshape(size, self.positions) for t in tables)
-        return shown, clicked
+        numbers = [each.astype(np.int64) for each in (self.shown, self.clicked)]
+        cells, (shown, clicked) = Cells.added(self.pair, self.position, numbers, size, self.positions)
+        return Tally(cells, shown, clicked)
 
     def lists(self, top: int) -> tuple[Codes, Vector, Vector, NDArray[np.float64]]:
         """For lists cut to `top`: each target list's cell (rising), chance, and impressions and clicks on other days.

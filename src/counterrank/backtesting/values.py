@@ -22,6 +22,7 @@ from counterrank.ids import Codes, Ids
 from counterrank.policy import BoundPolicy
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Pairs, Table
 from counterrank.statistics.rankings import Rankings
@@ -176,10 +177,10 @@ def _evidence(
     unit, last = np.arange(len(cell)) + rest * cell, starts[1:] - 1
 
     def column(values: Vector, whole: Vector | None) -> Any:
-        out = np.zeros((len(cell) + rest * size, 1))
-        out[unit, 0] = values
+        out = np.zeros(len(cell) + rest * size)
+        out[unit] = values
         if whole is not None:
-            out[last, 0] = whole - sums(cell, values, size)
+            out[last] = whole - sums(cell, values, size)
         return out
 
     shown_, clicked_ = column(shown, all_shown), column(clicked, all_clicked)
@@ -198,13 +199,14 @@ def _evidence(
         impressions=others.astype(np.int64),
         reward=reward,
         reward2=reward,
+        cells=Cells(np.arange(len(shown_) + 1), np.zeros(len(shown_), dtype=np.int64), 1),
         shown=shown_,
         clicked=clicked_,
         rankings=Rankings(queries=cell, rows=unit[:, None], impressions=shown, reward=clicked, reward2=clicked),
         log_impressions=int(others.sum()),
         longest=1,
     )
-    logging = Units(pairs, shown_ / others[pairs.queries][:, None])
+    logging = Units(pairs, shown_ / others[pairs.queries])
     return Evidence(
         counts=counts, target=policy, logging=logging, shown_by_target=policy.chances, shown_by_logging=logging.chances,
         weights=np.ones(1), examination=np.ones(1), positions=1,
@@ -216,13 +218,16 @@ class Units(BoundPolicy):
     """Shows one unit at a time."""
 
     pairs: Pairs
-    chances: Table  # (U, 1)
+    chances: Vector  # (U,)
 
     def marginals(self) -> Table:
-        return self.chances
+        return self.chances[:, None]
+
+    def exposure(self, looks: Vector) -> Vector:
+        return np.asarray(self.chances * looks[0])
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
-        return np.asarray(self.chances[rankings[:, 0], 0])
+        return np.asarray(self.chances[rankings[:, 0]])
 
     def sample(self, queries: Codes, rng: np.random.Generator) -> Codes:
         raise InputError("a day's lists are known: nothing needs to be drawn")

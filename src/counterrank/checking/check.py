@@ -145,9 +145,9 @@ def _rankings(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
 def _overlap(counts: Counts, rankings: np.ndarray, repeated: np.ndarray) -> dict[str, Any]:
     """How much the log explores: shares of impressions unless said otherwise."""
     n, pairs = counts.impressions, counts.pairs
-    items = np.bincount(pairs.queries, counts.shown.any(axis=1), len(n))
-    cells = np.bincount(pairs.queries, (counts.shown > 0).sum(axis=1), len(n))
-    well = np.bincount(pairs.queries, (counts.shown >= SEEN).sum(axis=1), len(n))
+    items = np.bincount(pairs.queries, np.diff(counts.cells.starts) > 0, len(n))
+    cells = np.bincount(counts.cell_queries, minlength=len(n))
+    well = np.bincount(counts.cell_queries, counts.shown >= SEEN, len(n))
     possible = items * pairs.lengths
     return {
         "items_per_query": float(np.average(items, weights=n)),
@@ -161,7 +161,7 @@ def _overlap(counts: Counts, rankings: np.ndarray, repeated: np.ndarray) -> dict
 
 
 def _by_position(counts: Counts, metric: str) -> list[dict[str, Any]]:
-    shown, clicked = counts.shown.sum(axis=0), counts.clicked.sum(axis=0)
+    shown, clicked = (counts.cells.by_position(each) for each in (counts.shown, counts.clicked))
     return [
         {
             "position": k + 1,

@@ -40,7 +40,7 @@ class DynamicBayesian(Chain):
 
 def fit_simplified(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Closed form with γ = 1: read down to the last click, everything where there is none; the last click satisfied."""
-    clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
+    clicks, looks = counts.clicks.astype(np.float64), counts.looks.to_last.astype(np.float64)
     satisfied = options.other.mean(counts.looks.last, clicks)
     return Fit(DynamicBayesian(options.mean(clicks, looks), satisfied), Looks(clicks, looks), biased=LAST)
 
@@ -55,7 +55,7 @@ def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
     assert isinstance(start, DynamicBayesian)  # noqa: S101
     attraction, satisfaction = start.attraction.copy(), start.satisfaction.copy()
     perseverance = np.full(1, 0.9)
-    clicks = counts.clicked.sum(axis=1).astype(np.float64)
+    clicks = counts.clicks.astype(np.float64)
     looks, doubt, satisfied, told = (np.zeros(len(clicks)) for _ in range(4))
     rows = patterns.coded, patterns.impressions
     went = np.zeros(2)  # how often users went on, of how often they could have

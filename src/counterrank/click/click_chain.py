@@ -46,7 +46,7 @@ def fit_click_chain(counts: ClickCounts, options: Options = Options()) -> Fit:
     a click drew. The evidence on attraction is that of looks and clicks alone.
     """
     patterns = counts.need_patterns("ccm")
-    clicks = counts.clicked.sum(axis=1).astype(np.float64)
+    clicks = counts.clicks.astype(np.float64)
     attraction = options.mean(clicks, counts.looks.to_last)
     continuation = np.array([0.9, 0.6, 0.4])
     looks, doubt, good, told = (np.zeros(len(clicks)) for _ in range(4))

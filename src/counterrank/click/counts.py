@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
@@ -23,8 +24,9 @@ class ClickCounts:
 
     pairs: Pairs
     impressions: Codes  # (Q,)
-    shown: Codes  # (P, K)
-    clicked: Codes  # (P, K)
+    cells: Cells  # which pairs were shown at which positions
+    shown: Codes  # (C,)
+    clicked: Codes  # (C,)
     looks: LookCounts
     patterns: Patterns | None = None
     rankings: RankingGroups | None = None
@@ -37,8 +39,16 @@ class ClickCounts:
     @classmethod
     def of(cls, pairs: Pairs, patterns: Patterns) -> ClickCounts:
         """From grouped impressions alone."""
-        impressions, shown, clicked, looks = patterns.counts(len(pairs), len(pairs.query_ids))
-        return cls(pairs=pairs, impressions=impressions, shown=shown, clicked=clicked, looks=looks, patterns=patterns)
+        impressions, tally, looks = patterns.counts(len(pairs), len(pairs.query_ids))
+        return cls(
+            pairs=pairs,
+            impressions=impressions,
+            cells=tally.cells,
+            shown=tally.shown,
+            clicked=tally.clicked,
+            looks=looks,
+            patterns=patterns,
+        )
 
     def need_patterns(self, model: str) -> Patterns:
         if self.patterns is None:
@@ -47,11 +57,26 @@ class ClickCounts:
 
     def clicks_at(self) -> Codes:
         """(Q, K): clicks by query and position."""
-        return _by_query(self.clicked, self.pairs)
+        return self._by_query(self.clicked)
 
     def shown_at(self) -> Codes:
         """(Q, K): impressions by query that reach down to the position."""
-        return _by_query(self.shown, self.pairs)
+        return self._by_query(self.shown)
+
+    @property
+    def tally(self) -> Tally:
+        """What was shown and clicked where."""
+        return Tally(self.cells, self.shown, self.clicked)
+
+    @property
+    def clicks(self) -> Codes:
+        """(P,): clicks on each pair."""
+        return self.cells.by_pair(self.clicked)
+
+    def _by_query(self, values: Codes) -> Codes:
+        size, depth = len(self.pairs.query_ids), self.cells.depth
+        at = self.pairs.queries[self.cells.rows] * depth + self.cells.positions
+        return np.bincount(at, values, size * depth).astype(np.int64).reshape(size, depth)
 
     def most_logged(self) -> tuple[Codes, Codes]:
         """Each query's most logged ranking, (Q, K) rows of `pairs` with -1 beyond its end, and how often it came, (Q,).
@@ -94,9 +119,3 @@ class ClickCounts:
         order = np.lexsort((*place[ids].T[::-1], queries[tied]))
         tied = tied[order]
         return tied[np.r_[True, queries[tied][1:] != queries[tied][:-1]]]
-
-
-def _by_query(table: Codes, pairs: Pairs) -> Codes:
-    out = np.zeros((len(pairs.query_ids), table.shape[1]), dtype=np.int64)
-    np.add.at(out, pairs.queries, table)
-    return out

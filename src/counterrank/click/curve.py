@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterrank.click.base import Floats
-from counterrank.click.empirical import EmpiricalFit, fit_empirical
-from counterrank.click.examination import ExaminationFit, fit_examination
+from counterrank.click.empirical import EmpiricalFit, empirical_of
+from counterrank.click.examination import ExaminationFit, fit_examination, tally_of
 from counterrank.click.harvest import harvest_examination
 from counterrank.errors import Unanswerable, unknown
+from counterrank.statistics.cells import Tally
 
 FITTED = ("auto", "eb", "em")  # the names of curves that are fitted to a log
 CHECKED = 20  # positions at which a harvested curve is looked at
@@ -46,6 +47,11 @@ def reciprocal(positions: int) -> Floats:
 
 
 def fit_curve(kind: str, shown: ArrayLike, clicked: ArrayLike) -> Curve:
+    """As `curve_of`, from (P, K) counts of the whole log."""
+    return curve_of(kind, tally_of(shown, clicked))
+
+
+def curve_of(kind: str, counted: Tally) -> Curve:
     """The curve by empirical Bayes (eb), by maximum likelihood (em), or (auto) by eb where the log can tell, else 1/k.
 
     The log can tell where the same (query, item) pairs stand at several positions, so that a curve can be harvested
@@ -53,28 +59,28 @@ def fit_curve(kind: str, shown: ArrayLike, clicked: ArrayLike) -> Curve:
     0.05 of it at each of the first 20 positions that have a hundredth of the clicks. A logging policy that puts
     attractive items first bends the curve of eb, but not the harvested one.
 
-    `shown` and `clicked` are (P, K) counts of the whole log.
+    `counted` is of the whole log.
     """
     if kind == "em":
-        em = fit_examination(shown, clicked)
+        em = fit_examination(*counted.clicked_tables())
         return Curve(
             kind="em", examination=em.examination, covariance=em.covariance,
-            notes=(*em.notes, *_doubts(em, np.asarray(shown))),
+            notes=(*em.notes, *_doubts(em, counted)),
         )  # fmt: skip
     if kind == "eb":
-        return _empirical(fit_empirical(shown, clicked))
+        return _empirical(empirical_of(counted))
     if kind != "auto":
         raise unknown("examination", kind, FITTED)
-    positions = np.shape(shown)[1]
+    positions = counted.cells.depth
     if positions < 2:
         return Curve(kind="reciprocal", examination=reciprocal(positions))
     try:
-        fitted = fit_empirical(shown, clicked)
-        harvested = harvest_examination(np.asarray(shown)[:, :CHECKED], np.asarray(clicked)[:, :CHECKED])
+        fitted = empirical_of(counted)
+        harvested = harvest_examination(*counted.varied(CHECKED))
     except Unanswerable as reason:
         short = str(reason).split(": give")[0]
         return Curve(kind="reciprocal", examination=reciprocal(positions), told=f"1/k, as the log cannot tell: {short}")
-    return _agreed(fitted, harvested, np.asarray(clicked).sum(axis=0))
+    return _agreed(fitted, harvested, counted.cells.by_position(counted.clicked))
 
 
 def _empirical(fit: EmpiricalFit) -> Curve:
@@ -109,7 +115,7 @@ def _agreed(fitted: EmpiricalFit, harvested: ExaminationFit, clicks_at: Floats) 
     return Curve(kind="reciprocal", examination=reciprocal(positions), told=told)
 
 
-def _doubts(fit: ExaminationFit, shown: Floats) -> list[str]:
+def _doubts(fit: ExaminationFit, counted: Tally) -> list[str]:
     """What to say of maximum likelihood on thin logs."""
     said = []
     seen = fit.examination > 0
@@ -119,7 +125,7 @@ def _doubts(fit: ExaminationFit, shown: Floats) -> list[str]:
             f"the examination of position {where} ended on an edge, 1: on thin logs `examination='em'` collapses; "
             "`examination='eb'` does not"
         )
-    if not ((shown > 0).sum(axis=1) > 1).any():
+    if not (counted.cells.by_pair(counted.shown > 0) > 1).any():
         said.append(
             "every item stands at one position only: `examination='em'` cannot tell examination from attraction; give "
             "numbers"

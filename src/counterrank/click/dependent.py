@@ -45,7 +45,7 @@ def fit_dependent(counts: ClickCounts, options: Options = Options()) -> Fit:
     Simple and in closed form, but a page is read past its last click more often than that counts: attraction comes
     out too high, and bounds on it cover too rarely.
     """
-    clicks, looks = counts.clicked.sum(axis=1).astype(np.float64), counts.looks.to_last.astype(np.float64)
+    clicks, looks = counts.clicks.astype(np.float64), counts.looks.to_last.astype(np.float64)
     at, last = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.looks.last_at))
     model = DependentClick(options.mean(clicks, looks), squeezed(options.other.mean(at - last, at)))
     return Fit(model, Looks(clicks, looks), biased=LAST)
@@ -61,7 +61,7 @@ def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:
     start = fit_dependent(counts, options).model
     assert isinstance(start, DependentClick)  # noqa: S101
     attraction, go_on = start.attraction.copy(), np.atleast_2d(start.continuation).copy()
-    clicks = counts.clicked.sum(axis=1).astype(np.float64)
+    clicks = counts.clicks.astype(np.float64)
     of = patterns.queries if options.scope == "query" else np.zeros(len(patterns), dtype=np.int64)
     looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
     went, could = np.zeros_like(go_on), np.zeros_like(go_on)

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterrank.click.ascent import ascend, polished
 from counterrank.click.base import Floats
-from counterrank.click.examination import check_counts, never_clicked, no_scale
+from counterrank.click.examination import never_clicked, no_scale, tally_of
 from counterrank.click.marginal import FINE, Lattice, Prior, attractions, lattice, likelihood, steps_of
-from counterrank.click.tally import Tally
+from counterrank.click.tally import Alike
 from counterrank.posterior.priors import HIGH, LOW
+from counterrank.statistics.cells import Tally
 
 FITTED = 100  # positions; below these, examination is the click rate of the position over the mean attraction
 TOP = 9.0  # logits of examination go from −TOP to TOP
@@ -45,6 +46,16 @@ class EmpiricalFit:
 
 
 def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e-5) -> EmpiricalFit:
+    """As `empirical_of`, from (P, K) counts.
+
+    >>> fit = fit_empirical([[100, 100], [200, 50]], [[40, 20], [40, 5]])
+    >>> fit.examination.round(2).tolist()
+    [1.0, 0.51]
+    """
+    return empirical_of(tally_of(shown, clicked), tolerance=tolerance)
+
+
+def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     """The curve and the Beta prior that make the clicks most likely, whatever the attraction of single pairs is.
 
     Assumes the position-based model, a click at k having chance γ·e_k with e_1 = 1, and attractions γ that are drawn
@@ -53,21 +64,16 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
     what stands high attracts more than the prior says, and the curve comes out too steep. Compare it with
     `harvest_examination`.
 
-    `shown` and `clicked` are (P, K) counts. e_k lies in [1/8104, 8103/8104], α and β in [2⁻¹⁰, 2²⁰]; a note says where
+    e_k lies in [1/8104, 8103/8104], α and β in [2⁻¹⁰, 2²⁰]; a note says where
     one ends on an edge. The covariance is the inverse of the sum over pairs of outer products of the score.
-
-    >>> fit = fit_empirical([[100, 100], [200, 50]], [[40, 20], [40, 5]])
-    >>> fit.examination.round(2).tolist()
-    [1.0, 0.51]
 
     Reference: Robbins, An empirical Bayes approach to statistics, 1956; for the model, Craswell et al., WSDM 2008.
     """
-    n, c = np.asarray(shown), np.asarray(clicked)
-    at_position, clicks_at = n.sum(axis=0).astype(np.float64), c.sum(axis=0).astype(np.float64)
-    check_counts(n, c)
+    cells, positions = counted.cells, counted.cells.depth
+    at_position, clicks_at = (cells.by_position(each).astype(np.float64) for each in (counted.shown, counted.clicked))
     no_scale(at_position, clicks_at)
     columns = np.flatnonzero(clicks_at[:FITTED] > 0)
-    tally = Tally.of_counts(n[:, columns].astype(np.int64), c[:, columns].astype(np.int64))
+    tally = Alike.of_counts(counted, columns)
     rate = clicks_at[columns] / at_position[columns]
     curve = np.clip(rate / rate[0], 1e-3, 1 - 1e-3)
     mean = min(max(float(rate[0]), 1e-4), 0.9)
@@ -83,12 +89,12 @@ def fit_empirical(shown: ArrayLike, clicked: ArrayLike, *, tolerance: float = 1e
         climbed = polished(likely, climbed, low, high)
     curve, alpha, beta = parameters(climbed.at)
 
-    examination = np.zeros(n.shape[1])
+    examination = np.zeros(positions)
     examination[columns] = curve
-    rest = np.arange(n.shape[1]) >= FITTED
+    rest = np.arange(positions) >= FITTED
     below = np.divide(clicks_at, at_position, out=np.zeros(len(rest)), where=at_position > 0) * (alpha + beta) / alpha
     examination[rest] = np.minimum(below[rest], 1.0)
-    covariance = np.zeros((n.shape[1], n.shape[1]))
+    covariance = np.zeros((positions, positions))
     covariance[np.ix_(columns[1:], columns[1:])] = _covariance(climbed.information, climbed.at, low, high)
     ends = (climbed.at <= low) | (climbed.at >= high)
     return EmpiricalFit(
@@ -114,7 +120,7 @@ def parameters(at: Floats) -> tuple[Floats, float, float]:
 class _Likelihood:
     """The log-likelihood of a tally in logit e_2, …, log α, log β."""
 
-    tally: Tally
+    tally: Alike
     positions: int
 
     def __call__(self, at: Floats) -> tuple[float, Floats, Floats]:
@@ -156,7 +162,7 @@ class _Part:
         return cls(0.0, np.zeros(size), np.zeros((size, size)))
 
 
-def levels(tally: Tally, alpha: float) -> list[tuple[int, int, float]]:
+def levels(tally: Alike, alpha: float) -> list[tuple[int, int, float]]:
     """Patterns begin to end, and the step of the lattice that they take."""
     most = float(tally.clicks[-1]) if len(tally) else 0.0
     steps = steps_of(alpha + most)
@@ -165,7 +171,7 @@ def levels(tally: Tally, alpha: float) -> list[tuple[int, int, float]]:
     return [(edges[i], edges[i + 1], step) for i, step in enumerate(steps) if edges[i] < edges[i + 1]]
 
 
-def _attractions(tally: Tally, curve: Floats, alpha: float, beta: float) -> Floats:
+def _attractions(tally: Alike, curve: Floats, alpha: float, beta: float) -> Floats:
     """(G,) the posterior mean of each pattern."""
     out, grouped = np.zeros(len(tally)), tally.grouped()
     prior = Prior(curve, alpha, beta, np.zeros(2))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.base import Floats
 from counterrank.click.profile import em_step, gradient_and_curvature, maximise_attraction
 from counterrank.errors import InputError, Unanswerable
+from counterrank.statistics.cells import Cells, Tally
 
 _RIDGE = 1e-9  # relative to the curvature's diagonal
 _TRIALS = 20
@@ -172,6 +173,14 @@ def checked_counts(shown: ArrayLike, clicked: ArrayLike) -> tuple[Floats, Floats
     n, c = np.asarray(shown, dtype=np.float64), np.asarray(clicked, dtype=np.float64)
     check_counts(n, c)
     return n, c
+
+
+def tally_of(shown: ArrayLike, clicked: ArrayLike) -> Tally:
+    """(P, K) counts, checked, as cells."""
+    n, c = np.asarray(shown), np.asarray(clicked)
+    check_counts(n, c)
+    cells, (some, hits) = Cells.of_tables(n, c)
+    return Tally(cells, some.astype(np.int64), hits.astype(np.int64))
 
 
 def check_counts(n: NDArray[Any], c: NDArray[Any]) -> None:

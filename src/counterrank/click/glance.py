@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from counterrank.click.base import Floats
 from counterrank.click.climb import Climb
+from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Looks, Options, effective
 from counterrank.click.halves import in_halves
 from counterrank.compiled import njit
-from counterrank.ids import Codes
 from counterrank.statistics.pairs import sum_by
 
 
 @dataclass(frozen=True)
-class Cells:
+class Glimpses:
     """Impressions and clicks of pairs at places, one row for each that was logged."""
 
     pairs: NDArray[np.int32]
@@ -31,15 +31,17 @@ class Cells:
     clicked: Floats
 
     @classmethod
-    def of_positions(cls, shown: Codes, clicked: Codes, queries: Codes, by_query: bool) -> Cells:
+    def of_positions(cls, counts: ClickCounts, by_query: bool) -> Glimpses:
         """Places are positions, or query · K + position."""
-        pairs, positions = np.nonzero(shown)
-        places = queries[pairs] * shown.shape[1] + positions if by_query else positions
+        cells = counts.cells
+        places = cells.positions
+        if by_query:
+            places = counts.pairs.queries[cells.rows] * cells.depth + places
         return cls(
-            pairs.astype(np.int32),
+            cells.rows.astype(np.int32),
             places.astype(np.int32),
-            shown[pairs, positions].astype(np.float64),
-            clicked[pairs, positions].astype(np.float64),
+            counts.shown.astype(np.float64),
+            counts.clicked.astype(np.float64),
         )
 
 
@@ -52,7 +54,7 @@ class Glances:
     climb: Climb
 
 
-def climb(cells: Cells, pairs: int, examination: Floats, fixed: NDArray[np.bool_], options: Options) -> Glances:
+def climb(cells: Glimpses, pairs: int, examination: Floats, fixed: NDArray[np.bool_], options: Options) -> Glances:
     """Attraction of every pair and, in place, examination of every place that is not fixed.
 
     The examined are counted: e = looks at the place / impressions there, a = clicks / looks at the item. That is

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from counterrank.click.base import ClickModel, Clicks, Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.counts import ClickCounts
-from counterrank.click.empirical import fit_empirical
+from counterrank.click.empirical import empirical_of
 from counterrank.click.fit import Fit, Looks, Options, squeezed
-from counterrank.click.glance import Cells, climb
+from counterrank.click.glance import Glimpses, climb
 from counterrank.errors import Unanswerable
 from counterrank.ids import Codes
 
@@ -54,8 +54,10 @@ def fit_position_based_paper(counts: ClickCounts, options: Options = Options()) 
     impressions = counts.impressions.astype(np.float64)[:, None]
     seen = impressions if options.scope == "query" else impressions.sum(axis=0, keepdims=True)
     curve = np.divide(clicked, seen, out=np.zeros_like(shown), where=seen > 0)  # 0 of a query with no impressions
-    weight = curve[counts.pairs.queries if options.scope == "query" else np.zeros(len(counts.pairs), dtype=np.int64)]
-    looks = Looks((counts.clicked * weight).sum(axis=1), (counts.shown * weight).sum(axis=1))
+    cells = counts.cells
+    of = counts.pairs.queries[cells.rows] if options.scope == "query" else 0
+    weight = curve[of, cells.positions]
+    looks = Looks(cells.by_pair(counts.clicked * weight), cells.by_pair(counts.shown * weight))
     model = PositionBased(options.mean(looks.clicks, looks.looks), squeezed(curve))
     return Fit(model, looks, biased="examination holds the attraction of what stands there")
 
@@ -65,8 +67,8 @@ def fit_position_based(counts: ClickCounts, options: Options = Options()) -> Fit
 
     Position 1 is taken as always examined: the curve and attraction are known only up to a factor.
     """
-    cells = Cells.of_positions(counts.shown, counts.clicked, counts.pairs.queries, options.scope == "query")
-    width = counts.shown.shape[1]
+    cells = Glimpses.of_positions(counts, options.scope == "query")
+    width = counts.cells.depth
     heights = len(counts.impressions) if options.scope == "query" else 1
     examination = np.full(heights * width, 0.5)
     examination[::width] = 1.0
@@ -89,10 +91,10 @@ def fit_position_based_empirical(counts: ClickCounts, options: Options = Options
     the curve a scale, and it is fitted under the prior of the options.
     """
     try:
-        fitted = fit_empirical(counts.shown, counts.clicked)
+        fitted = empirical_of(counts.tally)
     except Unanswerable:
         return fit_position_based(counts, options)
-    cells = Cells.of_positions(counts.shown, counts.clicked, counts.pairs.queries, False)
+    cells = Glimpses.of_positions(counts, by_query=False)
     curve = fitted.examination.copy()
     known = np.ones(len(curve), dtype=np.bool_)
     found = climb(cells, len(counts.pairs), curve, known, Options(fitted.prior, iterations=options.iterations))

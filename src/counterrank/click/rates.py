@@ -74,5 +74,5 @@ def fit_rank_rate(counts: ClickCounts, options: Options = Options()) -> Fit:
 
 def fit_item_rate(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Clicks per impression, by query and item."""
-    clicks, shown = (each.sum(axis=1).astype(np.float64) for each in (counts.clicked, counts.shown))
+    clicks, shown = (counts.cells.by_pair(each).astype(np.float64) for each in (counts.clicked, counts.shown))
     return Fit(ItemRate(options.mean(clicks, shown)), Looks(clicks, shown))

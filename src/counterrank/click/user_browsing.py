@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from counterrank.click.base import ClickModel, Clicks, Floats, chances, shown_values
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Fit, Options
-from counterrank.click.glance import Cells, climb
+from counterrank.click.glance import Glimpses, climb
 from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
@@ -93,7 +93,7 @@ def fit_user_browsing(counts: ClickCounts, options: Options = Options()) -> Fit:
     return Fit(model, found.looks, tuple(found.climb.trace), found.climb.converged, found.climb.notes)
 
 
-def cells_of(patterns: Patterns, places: int) -> Cells:
+def cells_of(patterns: Patterns, places: int) -> Glimpses:
     """Counts per pair and place, places being (position, last click): 0 is (1, none), then (2, none), (2, 1), …"""
     size = int((patterns.coded >= 0).sum())
     keys, shown, clicked = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
@@ -101,7 +101,7 @@ def cells_of(patterns: Patterns, places: int) -> Cells:
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if size else np.zeros(0, dtype=np.int64)
-    return Cells(
+    return Glimpses(
         (keys[starts] // places).astype(np.int32),
         (keys[starts] % places).astype(np.int32),
         np.add.reduceat(shown[order], starts) if size else shown,

@@ -71,8 +71,8 @@ class Clicks:
 
     @classmethod
     def of(cls, evidence: Evidence, most: float) -> Clicks:
-        propensity = evidence.shown_by_logging @ evidence.examination
-        return cls(evidence, evidence.counts.clicked.sum(axis=1), propensity, most)
+        propensity = evidence.logging.exposure(evidence.examination)
+        return cls(evidence, evidence.cells.by_pair(evidence.counts.clicked), propensity, most)
 
     @property
     def lost(self) -> int:
@@ -82,7 +82,7 @@ class Clicks:
     @property
     def _shown(self) -> Vector:
         """(P,) ρ of the pairs that the log shows, infinite for others."""
-        shown = self.evidence.counts.shown.any(axis=1) & (self.propensity > 0)
+        shown = (np.diff(self.evidence.cells.starts) > 0) & (self.propensity > 0)
         return np.where(shown, self.propensity, np.inf)
 
     def rarest(self) -> tuple[str, str, float]:
@@ -114,7 +114,7 @@ class Clicks:
 
 def rank_weights(evidence: Evidence) -> Vector:
     """(P,) Σₖ λₖ·P(item at k) under the policy that is judged."""
-    return np.asarray(evidence.shown_by_target @ evidence.weights)
+    return evidence.target.exposure(evidence.weights)
 
 
 def contrast(target: Evidence, baseline: Evidence) -> Vector:

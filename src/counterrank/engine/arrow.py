@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.engine.plan import WantedRankings
 from counterrank.ids import Codes
+from counterrank.statistics.cells import Cells, Tally
 
 
 def beginnings(wanted: WantedRankings, depth: int) -> pa.Table:
@@ -25,16 +26,13 @@ def beginnings(wanted: WantedRankings, depth: int) -> pa.Table:
     return pa.concat_tables([empty, *parts], promote_options="permissive")
 
 
-def scatter(found: pa.Table, rows: Codes, size: int, depth: int) -> tuple[Codes, Codes]:
-    """Shown and clicked as (pairs × positions) tables; row -1 and positions from `depth` on are left out."""
+def tallied(found: pa.Table, rows: Codes, size: int, depth: int) -> Tally:
+    """Shown and clicked by cell; row -1 and positions from `depth` on are left out."""
     positions = numbers(found["position"], np.int64)
-    used = (rows >= 0) & (positions < depth)
-    out = []
-    for name in ("shown", "clicked"):
-        table = np.zeros((size, depth), dtype=np.int64)
-        table[rows[used], positions[used]] = numbers(found[name], np.int64)[used]
-        out.append(table)
-    return out[0], out[1]
+    used = np.flatnonzero((rows >= 0) & (positions < depth))
+    counted = [numbers(found[name], np.int64)[used] for name in ("shown", "clicked")]
+    cells, (shown, clicked) = Cells.added(rows[used], positions[used], counted, size, depth)
+    return Tally(cells, shown, clicked)
 
 
 def text(column: Any) -> pa.Array:

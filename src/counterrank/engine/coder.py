@@ -138,6 +138,13 @@ class Coder:
             None if cluster is None else cluster[order],
         )
 
+    def forget(self) -> None:
+        """Give back the room that pairs are found in: from now on they go by their codes."""
+        used = self.used
+        self.pairs.slots = self.pairs.slots[:0].copy()
+        self.pairs.query, self.pairs.item = self.pairs.query[:used].copy(), self.pairs.item[:used].copy()
+        self._rooms = [np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)]
+
     def clustered(self, rows: Rows) -> Codes | None:
         """The code of each row's cluster, where they are asked for."""
         if not self.plan.clusters or rows.cluster is None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.cells import ShownCells
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.pages import RowPages, gathered_patterns
@@ -25,6 +24,7 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
@@ -116,6 +116,8 @@ class EmbeddedPass:
 
     def _finish(self) -> Counts:
         coder, used = self.coder, self.coder.used
+        if self.kept.complete:
+            coder.forget()  # no row will be coded again
         per_query = self.tallier.per_query[: coder.queries.size]
         keep = (per_query[:, 0] > 0) & coder.covered(coder.queries.size)
         if not keep.any():
@@ -132,25 +134,22 @@ class EmbeddedPass:
         kept = queries >= 0
         query_ids = Ids(ids.texts.take(pa.array(codes)), ids.integer)
         pairs = Pairs.build(query_ids, self.item_ids, queries[kept], items[kept], lengths, positions)
-        tally = coder.pairs.tally[:used]
+        tally = coder.pairs.tally
         rows = self._rows_of(pairs)
-        shown = np.zeros((len(pairs), positions), dtype=np.int64)
-        clicked = np.zeros_like(shown)
-        shown[rows[kept]] = tally[kept, :positions, 0]
-        clicked[rows[kept]] = tally[kept, :positions, 1]
-        whole = None
+        found, whole = tally.found(rows, len(pairs), positions), None
         if self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None):  # else it is the same
             every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
-            whole = tally[every, :, 0], tally[every, :, 1]
-        coder.pairs.tally = np.zeros((0, 0, 2), dtype=np.int64)  # counted: only the pairs' codes are needed from now on
+            whole = tally.found(places(every), used, tally.positions)
+        tally.clear()  # only the pairs' codes are needed from now on
         rankings = self.tallier.rankings(rows, self.new_query, positions)
         counts = Counts(
             pairs=pairs,
             impressions=per_query[codes, 0].astype(np.int64),
             reward=per_query[codes, 1],
             reward2=per_query[codes, 2],
-            shown=shown,
-            clicked=clicked,
+            cells=found.cells,
+            shown=found.shown,
+            clicked=found.clicked,
             rankings=rankings,
             log_impressions=self.log_impressions,
             longest=int(self.tallier.size[kernels.LONGEST]),
@@ -202,7 +201,7 @@ class EmbeddedPass:
     def _first(self) -> NDArray[np.bool_]:
         """Which pairs of the coder may stand first in an impression of the sample."""
         counts = self.counts
-        chosen = first_pairs(counts.pairs, counts.shown[:, 0], self.log_impressions / max(self.reading.rows, 1))
+        chosen = first_pairs(counts.pairs, counts.shown_first, self.log_impressions / max(self.reading.rows, 1))
         rows = self._rows_of(counts.pairs)
         return np.asarray((rows >= 0) & chosen[rows])
 
@@ -234,14 +233,8 @@ class EmbeddedPass:
     def moments(self, coefficients: Coefficients) -> Moments:
         rows = self._rows_of(coefficients.pairs)
         estimators = len(coefficients.scale)
-        in_memory = self.kept.complete and not self.kept.spilled
-        cells = ShownCells.of(self.kept.in_memory, len(rows), coefficients.pairs.positions) if in_memory else None
-        table = _interleaved(coefficients, rows, cells)
-        pair_query = self._query_of(len(rows))
-        if cells is not None:
-            at_first = cells.position == 0
-            pair_query = pair_query[cells.pair[at_first]]
-        kept = self.kept.in_memory if cells is None else [cells.recoded(part) for part in self.kept.in_memory]
+        table, cells = _interleaved(coefficients), coefficients.cells
+        where = rows, self._query_of(len(rows)), cells.starts, cells.positions
         out = np.zeros((len(self.counts.impressions), estimators, 4))
         spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
@@ -251,8 +244,10 @@ class EmbeddedPass:
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
-            kernels.sum_moments(first, last, part.coded, counts, weighted, pair_query, table, coefficients.scale,
-                                coefficients.constant, out, cross[thread], spread[thread])  # fmt: skip
+            kernels.sum_moments(
+                first, last, part.coded, counts, weighted, where, table, coefficients.scale,
+                coefficients.constant, out, cross[thread], spread[thread],
+            )  # fmt: skip
 
         def done() -> Moments:
             spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0)]
@@ -264,18 +259,18 @@ class EmbeddedPass:
             for part in self._again():
                 add(part, 0, len(part.coded))
                 self._sampled.append(self._picked(part))
-                units.add(part, pair_query, table)
+                units.add(part, where, table)
             return done()
-        in_order = [part for part in kept if len(part.starts)]
-        for part in kept:
-            units.add(part, pair_query, table)
+        in_order = [part for part in self.kept.in_memory if len(part.starts)]
+        for part in self.kept.in_memory:
+            units.add(part, where, table)
             if not len(part.starts):
                 add(part, 0, len(part.coded))
         for part in self.kept.on_disk():
-            units.add(part, pair_query, table)
+            units.add(part, where, table)
             add(part, 0, len(part.coded))
 
-        blocks = self._blocks(table[0].nbytes)
+        blocks = self._blocks(cells, rows, 2 * estimators * table.itemsize)
 
         def work(thread: int) -> None:
             """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
@@ -289,26 +284,19 @@ class EmbeddedPass:
             list(pool.map(work, range(THREADS)))
         return done()
 
-    def _blocks(self, pair_bytes: int) -> list[tuple[int, int]]:
+    def _blocks(self, cells: Cells, rows: Codes, cell_bytes: int) -> list[tuple[int, int]]:
         """Ranges of queries whose coefficients fit a processor's cache together."""
-        pairs = np.bincount(self.coder.pairs.query[: self.coder.used], minlength=self.coder.queries.size)
-        number = np.cumsum(pairs) * pair_bytes // BLOCK_BYTES
+        size = np.append(np.diff(cells.starts), 0)[rows]
+        each = np.bincount(self.coder.pairs.query[: len(rows)], size, self.coder.queries.size)
+        number = np.cumsum(each) * cell_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
 
 
-def _interleaved(coefficients: Coefficients, rows: Codes, cells: ShownCells | None) -> NDArray[np.float64]:
-    """Weight and offset of each estimator in turn, by pair of the coder (or place among the cells) and position."""
+def _interleaved(coefficients: Coefficients) -> NDArray[np.float64]:
+    """Weight and offset of each estimator in turn, by cell."""
     columns = [each for both in zip(coefficients.weight, coefficients.offset, strict=True) for each in both]
-    if cells is None:
-        used = rows >= 0
-        table = np.zeros((len(rows), coefficients.pairs.positions, len(columns)))
-        for number, column in enumerate(columns):
-            table[used, :, number] = column[rows[used]]
-        return table
-    table = np.zeros((cells.most, coefficients.pairs.positions, len(columns)))
-    row = rows[cells.pair]
-    used = row >= 0
+    table = np.empty((len(coefficients.cells), len(columns)))
     for number, column in enumerate(columns):
-        table[cells.place[used], cells.position[used], number] = column[row[used], cells.position[used]]
+        table[:, number] = column
     return table

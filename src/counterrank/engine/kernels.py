@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.compiled import njit
+from counterrank.statistics.cells import cell_at
 from counterrank.statistics.hashing import mix, next_key, start_key
 from counterrank.statistics.histogram import NUDGE, SHIFT
 
@@ -172,6 +173,7 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
     group_slots, group_query, group_rows, group_sums, group_propensity, group_clicks = groups
     group_mask = np.uint64(len(group_slots) // 2 - 1)
     wanted_mask = np.uint64(len(wanted_keys) - 1)
+    dense = len(tally) > 0  # else cells are counted elsewhere
     for r in range(start, len(query_codes)):
         q = query_codes[r]
         if q < 0:
@@ -189,9 +191,10 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
                 break
             cut += 1
             p = v >> 1
-            tally[p, k, 0] += m
+            if dense:
+                tally[p, k, 0] += m
+                tally[p, k, 1] += m * (v & 1)
             if v & 1:
-                tally[p, k, 1] += m
                 value += theta[k]
             if possible:
                 group = next_key(group, pair_item[p], secret)
@@ -328,13 +331,14 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
 
 
 @njit(nogil=True)
-def sum_moments(first, last, coded, impressions, weighted, pair_query, table, scale, constant, out, cross, spread):
+def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
-    table[p, k] holds weight and offset of each estimator in turn; w̄ is the mean weight over the positions.
+    table[c] holds weight and offset of each estimator in turn, c being a cell; w̄ is the mean weight over the positions.
     spread[e, i, b] holds count and sum in bucket b of influences (i = 0), terms (1) and mean weights (2).
     """
+    rows, pair_query, starts, positions = cells  # of pairs their row and query; of rows where their cells begin
     estimators = scale.shape[0]
     number = np.empty(3)
     nudged = np.empty(3)
@@ -354,12 +358,12 @@ def sum_moments(first, last, coded, impressions, weighted, pair_query, table, sc
             v = coded[r, k]
             if v < 0:
                 break
-            p = v >> 1
+            c = cell_at(starts, positions, rows[v >> 1], k)
             length += 1
             for e in range(estimators):
-                w = table[p, k, 2 * e]
+                w = table[c, 2 * e]
                 weight[e] += w
-                total[e] -= table[p, k, 2 * e + 1]
+                total[e] -= table[c, 2 * e + 1]
                 if v & 1:
                     term[e] += scale[e, k] * w
         m = float(impressions[r]) if weighted else 1.0

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.log import Log, Reading
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
@@ -52,14 +53,15 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Coefficients:
-    """The second pass: r = Σₖ scale[e,k]·weight[e,p,k]·click − offset[e,p,k] for each estimator e.
+    """The second pass: r = Σₖ scale[e,k]·weight[e,c]·click − offset[e,c] for each estimator e, c being the cell.
 
     An impression's influence is r + constant[e,q], its term the clicks' part of r.
     """
 
     pairs: Pairs
-    weight: Sequence[NDArray[np.float64]]  # E times (P, K)
-    offset: Sequence[NDArray[np.float64]]  # E times (P, K)
+    cells: Cells
+    weight: Sequence[NDArray[np.float64]]  # E times (C,)
+    offset: Sequence[NDArray[np.float64]]  # E times (C,)
     scale: NDArray[np.float64]  # (E, K)
     constant: NDArray[np.float64]  # (E, Q)
     cross: bool = True  # Σ r·r' of every two is needed; an engine may give it anyway

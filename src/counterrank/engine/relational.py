@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterrank.engine import expressions as x
-from counterrank.engine.arrow import beginnings, numbers, scatter, text
+from counterrank.engine.arrow import beginnings, numbers, tallied, text
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids, is_text
@@ -228,21 +228,22 @@ class RelationalPass:
         asked_for = of_query >= 0
         lengths = numbers(queries["length"], np.int64)
         pairs = Pairs.build(query_ids, item_ids, of_query[asked_for], of_item[asked_for], lengths, depth)
-        shown, clicked = scatter(found, pairs.find(of_query, of_item), len(pairs), depth)
+        tally = tallied(found, pairs.find(of_query, of_item), len(pairs), depth)
         whole_log = None
         if plan.whole_log:
             names = in_order(Ids(text(pc.unique(found["query"]))))[0]
             codes = (names.codes(text(found["query"])) << 32) | of_item
             distinct, rows = np.unique(codes, return_inverse=True)
-            whole_log = scatter(found, rows, len(distinct), int(whole["depth"]))
+            whole_log = tallied(found, rows, len(distinct), int(whole["depth"]))
         rankings, pages = self._rankings(valued, pairs)
         return Counts(
             pairs=pairs,
             impressions=numbers(queries["impressions"], np.int64),
             reward=numbers(queries["reward"], np.float64),
             reward2=numbers(queries["reward2"], np.float64),
-            shown=shown,
-            clicked=clicked,
+            cells=tally.cells,
+            shown=tally.shown,
+            clicked=tally.clicked,
             rankings=rankings,
             log_impressions=int(whole["n"]),
             longest=int(self.totals["longest"]),
@@ -277,7 +278,7 @@ class RelationalPass:
     def sample(self, pairs: Pairs) -> Sample:
         own = self.counts.pairs
         per_row = self.counts.log_impressions / max(self.reading.rows, 1)
-        chosen = np.flatnonzero(first_pairs(own, self.counts.shown[:, 0], per_row))
+        chosen = np.flatnonzero(first_pairs(own, self.counts.shown_first, per_row))
         first = {
             "query": own.query_ids.texts.take(pa.array(own.queries[chosen])),
             "first": own.item_ids.texts.take(pa.array(own.items[chosen])),
@@ -338,18 +339,18 @@ class RelationalPass:
 
     def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
-        mine, positions = np.nonzero(self.counts.shown)
-        rows = pairs.rows_of(own)[mine]
+        mine, positions = self.counts.cells.rows, self.counts.cells.positions
+        at = coefficients.cells.find(pairs.rows_of(own)[mine], positions)
         table: dict[str, Any] = {
             "query": own.query_ids.texts.take(pa.array(own.queries[mine])),
             "item": own.item_ids.texts.take(pa.array(own.items[mine])),
-            "position": positions.astype(np.int64),
+            "position": positions,
         }
         estimators = range(len(coefficients.scale))
         for e in estimators:
-            weight = coefficients.weight[e][rows, positions]
+            weight = coefficients.weight[e][at]
             table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
-            table[f"offset{e}"] = coefficients.offset[e][rows, positions]
+            table[f"offset{e}"] = coefficients.offset[e][at]
         weighed = x.weighed(self.rows, self.engine.upload(pa.table(table)), estimators)
         weighed = self.engine.keep(weighed)  # it is read several times
         found = self.engine.fetch(x.moments(weighed, estimators, coefficients.cross))

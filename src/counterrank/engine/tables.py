@@ -12,6 +12,7 @@ from counterrank.engine import kernels
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.log.keys import Keys, text_key
+from counterrank.statistics.cell_tally import CellTally
 from counterrank.statistics.hashing import SECRET
 
 
@@ -79,7 +80,7 @@ class PairTable:
         self.slots = np.zeros(3 * 2048, dtype=np.int64)
         self.query = np.zeros(1024, dtype=np.int64)
         self.item = np.zeros(1024, dtype=np.int64)
-        self.tally = np.zeros((1024, positions, 2), dtype=np.int64)
+        self.tally = CellTally(positions)
 
     def grow(self, used: int, needed: int) -> None:
         """Room for at least `needed` pairs."""
@@ -92,15 +93,10 @@ class PairTable:
             return
         self.query = _longer(self.query, used, room)
         self.item = _longer(self.item, used, room)
-        self.tally = _longer(self.tally, used, room)
+        self.tally.grow(room)
         slots = np.zeros(3 * 2 * room, dtype=np.int64)
         kernels.rehash(self.slots, slots, 3, SECRET)
         self.slots = slots
-
-    def widen(self, positions: int) -> None:
-        """Room for longer lists."""
-        if positions > self.tally.shape[1]:
-            self.tally = np.pad(self.tally, ((0, 0), (0, positions - self.tally.shape[1]), (0, 0)))
 
 
 class GroupTable:

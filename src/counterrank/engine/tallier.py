@@ -17,6 +17,7 @@ from counterrank.log.rows import Rows
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.hashing import SECRET
 from counterrank.statistics.looks import LookCounts, tally_looks
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import RankingGroups, Rankings
 from counterrank.statistics.sample import NO_DAY
 
@@ -44,7 +45,7 @@ class Tallier:
             grown = np.zeros((power_of_two(self.coder.queries.size), 4))
             grown[: len(self.per_query)] = self.per_query
             self.per_query = grown
-        self.coder.pairs.widen(positions)
+        self.coder.pairs.tally.grow(0, positions)
         self.coder.want(positions)
         self.groups.widen(positions)
         if self.plan.looks:
@@ -67,7 +68,9 @@ class Tallier:
         bits = propensity.view(np.uint64)
         batch = Batch(codes, rows.offsets, rows.impressions, reward, propensity, bits, days, coded)
         asked = Wanted(covered, theta, plan.metric == "reward", plan.by_propensity, wanted, keys)
-        sums = Sums(self.size, coder.pairs.item, coder.pairs.tally, self.per_query, self.per_day)
+        sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
+        if not coder.pairs.tally.dense:
+            coder.pairs.tally.add(coded, rows.impressions)
         done = 0
         while True:
             met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity, groups.clicks)
@@ -81,7 +84,7 @@ class Tallier:
         cluster = coder.clustered(rows)
         if cluster is not None:
             mine = (codes >= 0) & covered[codes]
-            sizes = np.bincount(cluster[mine], rows.impressions[mine], coder.clusters.size)
+            sizes = sum_by(cluster[mine], rows.impressions[mine], coder.clusters.size)
             sizes[: len(self.cluster_sizes)] += self.cluster_sizes
             self.cluster_sizes = sizes
         return coder.by_query(codes, coded, rows.impressions if counted else None, kept, days, cluster)

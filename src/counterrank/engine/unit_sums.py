@@ -10,7 +10,9 @@ from counterrank.compiled import njit
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.plan import Coefficients
 from counterrank.ids import Codes
+from counterrank.statistics.cells import cell_at
 from counterrank.statistics.cluster_terms import ClusterTerms
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.query_terms import QueryUnits
 
 Table = NDArray[np.float64]
@@ -29,13 +31,14 @@ class UnitSums:
         self.loose = 0
         self.keys: list[tuple[Codes, Table, Table]] = []  # (query, cluster), impressions and terms
 
-    def add(self, part: CodedRows, pair_query: Codes, table: Table) -> None:
+    def add(self, part: CodedRows, cells: tuple[Codes, Codes, Codes, Codes], table: Table) -> None:
+        """`cells` and `table` as `kernels.sum_moments` takes them."""
         wanted = self.coefficients
         if not (self.clustered or wanted.by_query):
             return
         rows, estimators = len(part.coded), len(wanted.scale)
         query, (term, influence) = np.empty(rows, dtype=np.int64), np.empty((2, estimators, rows))
-        weigh_rows(part.coded, pair_query, table, wanted.scale, wanted.constant, query, term, influence)
+        weigh_rows(part.coded, cells, table, wanted.scale, wanted.constant, query, term, influence)
         used = np.flatnonzero(query >= 0)
         query, term, influence = query[used], term[:, used], influence[:, used]
         n = np.ones(len(used)) if part.impressions is None else part.impressions[used].astype(np.float64)
@@ -78,15 +81,16 @@ def _summed(key: Codes, n: Table, term: Table) -> tuple[Codes, Table, Table]:
     """Sums by key."""
     distinct, place = np.unique(key, return_inverse=True)
     size = len(distinct)
-    return distinct, np.bincount(place, n, size), np.stack([np.bincount(place, each, size) for each in term])
+    return distinct, sum_by(place, n, size), np.stack([sum_by(place, each, size) for each in term])
 
 
 @njit(nogil=True)
-def weigh_rows(coded, pair_query, table, scale, constant, query, term, influence):
+def weigh_rows(coded, cells, table, scale, constant, query, term, influence):
     """The query of each row, -1 for one that was crossed out, and its term and influence by each estimator.
 
     As in `kernels.sum_moments`, whose tables it reads.
     """
+    rows, pair_query, starts, positions = cells
     for r in range(len(coded)):
         query[r] = -1
         if coded[r, 0] < 0:
@@ -99,8 +103,9 @@ def weigh_rows(coded, pair_query, table, scale, constant, query, term, influence
                 v = coded[r, k]
                 if v < 0:
                     break
-                offset += table[v >> 1, k, 2 * e + 1]
+                c = cell_at(starts, positions, rows[v >> 1], k)
+                offset += table[c, 2 * e + 1]
                 if v & 1:
-                    value += scale[e, k] * table[v >> 1, k, 2 * e]
+                    value += scale[e, k] * table[c, 2 * e]
             term[e, r] = value
             influence[e, r] = value - offset + constant[e, q]

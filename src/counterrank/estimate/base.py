@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.influence import Influence
+from counterrank.ids import Codes
+from counterrank.policy.base import BLOCK
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterTerms, capped
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
-from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.pairs import Pairs, Table, sum_by
 from counterrank.statistics.query_terms import QueryTerms, QueryUnits
 from counterrank.statistics.terms import Terms, Units
 
@@ -95,30 +98,32 @@ class Estimate:
 class Thin:
     """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates.
 
-    The tables are large where lists are long, so that only the sums are kept, and the tables made again if need be.
+    There may be many, so that only the sums are kept, and the others made again if need be.
     """
 
-    per_pair: Vector  # (P,) the sums
-    tables: Callable[[], tuple[Table, Table]]  # weight and variance, made anew
+    per_query: Vector  # (Q,) the sums
+    rates: Callable[[], tuple[Vector, Vector]]  # weight and variance, made anew
+    queries: Codes  # of each rate
 
     @classmethod
-    def of(cls, tables: Callable[[], tuple[Table, Table]]) -> Thin:
-        weight, variance = tables()
-        squares = np.square(weight, out=weight)
-        squares = np.multiply(squares, variance, out=squares if squares.shape == variance.shape else None)
-        return cls(squares.sum(axis=1), tables)
+    def of(cls, rates: Callable[[], tuple[Vector, Vector]], queries: Codes, size: int) -> Thin:
+        weight, variance = rates()
+        return cls(sum_by(queries, weight**2 * variance, size), rates, queries)
 
     def total(self) -> float:
-        return float(self.per_pair.sum())
+        return float(self.per_query.sum())
 
     def less(self, other: Thin) -> Thin:
         """Of the difference of two estimates from the same rates; where a weight is 0 its variance does not matter."""
 
-        def tables() -> tuple[Table, Table]:
-            (one, variance), (two, others) = self.tables(), other.tables()
+        def rates() -> tuple[Vector, Vector]:
+            (one, variance), (two, others) = self.rates(), other.rates()
             return one - two, np.where(one != 0, variance, others)
 
-        return Thin.of(tables)
+        return Thin.of(rates, self.queries, len(self.per_query))
+
+
+Blocks = Callable[[int, int], Table]  # of queries first to last: scale·weight of all pairs and positions
 
 
 @dataclass(frozen=True)
@@ -149,9 +154,11 @@ class LinearEstimate:
 
     value: float | None
     per_query: Vector
-    weight: Table
-    scale: Vector
-    offset: Table
+    pairs: Pairs
+    cells: Cells
+    weight: Vector  # (C,)
+    scale: Vector  # (K,)
+    offset: Vector  # (C,)
     constant: Vector
     thin: Thin | None
     clipped: float
@@ -159,6 +166,7 @@ class LinearEstimate:
     warnings: list[str] = field(default_factory=list)
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
+    blocks: Blocks | None = None  # where clicks can have weight that no cell has
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
     curve: CurveError | None = None  # where weights go by a curve that was fitted
 
@@ -218,7 +226,9 @@ class LinearEstimate:
         return LinearEstimate(
             value=value,
             per_query=self.per_query - other.per_query,
-            weight=self.weight * self.scale - other.weight * other.scale,
+            pairs=self.pairs,
+            cells=self.cells,
+            weight=self._scaled() - other._scaled(),
             scale=np.ones_like(self.scale),
             offset=self.offset - other.offset,
             constant=self.constant - other.constant,
@@ -226,13 +236,24 @@ class LinearEstimate:
             clipped=max(self.clipped, other.clipped),
             unsupported=max(self.unsupported, other.unsupported),
             bounded=self.bounded and other.bounded,
-            curve=self._apart(other),
+            blocks=self._apart(other),
+            curve=self.curve.less(other.curve) if self.curve is not None else other.curve,
         )
 
-    def _apart(self, other: LinearEstimate) -> CurveError | None:
-        if self.curve is None:
-            return other.curve
-        return self.curve.less(other.curve)
+    def _scaled(self) -> Vector:
+        return self.weight * self.scale[self.cells.positions]
+
+    def _block(self) -> Blocks:
+        if self.blocks is not None:
+            return self.blocks
+        scaled, starts = self._scaled(), self.pairs.starts
+        return lambda first, last: self.cells.dense(scaled, int(starts[first]), int(starts[last]))
+
+    def _apart(self, other: LinearEstimate) -> Blocks | None:
+        if self.blocks is None and other.blocks is None:
+            return None
+        one, two = (self._block(), other._block())
+        return lambda first, last: one(first, last) - two(first, last)
 
     def _reach(self, counts: Counts) -> tuple[Vector, Vector]:
         """(Q,) the least and the largest term of each query's impressions, whatever they show and whatever is clicked.
@@ -240,19 +261,27 @@ class LinearEstimate:
         An impression shows one item at a position, and not all are clicked: the sums over positions of the least and of
         the largest weighted click, or of 0.
         """
-        return reach_of(self.weight * self.scale, counts)
+        size = len(counts.impressions)
+        if self.blocks is None:
+            least, most = (sum_by(counts.places.queries, x, size) for x in counts.places.extremes(self._scaled()))
+            return least, most
+        least, most = np.zeros(size), np.zeros(size)
+        for first, last in counts.pairs.blocks(BLOCK):
+            starts = counts.pairs.starts[first:last] - counts.pairs.starts[first]
+            least[first:last], most[first:last] = reach_of(self.blocks(first, last), starts)
+        return least, most
 
     def _within(self, r: Vector, r2: Vector, counts: Counts) -> Vector:
         """Σψ² of each query's own value."""
         n = counts.impressions
-        thin = np.zeros(len(n))
-        if self.thin is not None:
-            thin = sum_by(counts.pairs.queries, self.thin.per_pair, len(n))
+        thin = self.thin.per_query if self.thin is not None else 0.0
         return np.maximum(r2 - r**2 / n, 0.0) + thin
 
 
-def reach_of(table: Table, counts: Counts) -> tuple[Vector, Vector]:
-    """(Q,) between what numbers the sum of a (P, K) table over the places of a page lies, places left out or not."""
-    starts = counts.pairs.starts[:-1]
+def reach_of(table: Table, starts: Codes) -> tuple[Vector, Vector]:
+    """Between what numbers the sum of a (pairs, K) table over the places of a page lies, places left out or not.
+
+    One of each query, whose pairs begin at `starts`.
+    """
     least, most = np.minimum.reduceat(table, starts, axis=0), np.maximum.reduceat(table, starts, axis=0)
     return np.minimum(least, 0.0).sum(axis=1), np.maximum(most, 0.0).sum(axis=1)

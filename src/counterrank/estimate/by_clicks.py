@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.base import CurveError, LinearEstimate, Thin, Vector
+from counterrank.estimate.base import Blocks, CurveError, LinearEstimate, Thin, Vector
 from counterrank.estimate.estimator import Estimator, Weighs
-from counterrank.setting.evidence import Evidence
+from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.setting.need import Need
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table
@@ -22,6 +22,8 @@ class ByClicks(Estimator):
 
     Weights and clicks may come from the same rows: where shares of the log stand for the logging policy, an impression
     moves its own weights, and what it moves them by is taken out of its influence (`expected`).
+
+    Arrays are of the *units* that it weighs: the cells of the log, (C,), or, if `weighs` is ITEMS, its pairs, (P,).
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.CLICKS, Need.MARGINALS})
@@ -32,23 +34,22 @@ class ByClicks(Estimator):
         """(K,) what a click at each position is worth."""
         return evidence.weights
 
-    def weights(self, evidence: Evidence) -> tuple[Table, Flags]:
-        """w, (P, K) or, the same wherever the item stands, (P, 1); and which were clipped."""
-        return evidence.ratio(*self.chances(evidence), evidence.counts.shown > 0)
+    def weights(self, evidence: Evidence, target: Vector, logging: Vector) -> tuple[Vector, Flags]:
+        """w where the policies have these chances, and which were clipped."""
+        return evidence.ratio(target, logging)
 
     def whole(self, evidence: Evidence) -> float:
         """All that a target can show, in the measure of `chances`."""
         return evidence.positions
 
-    def expected(self, evidence: Evidence) -> Table:
-        """(P, K) what an impression that shows the pair brings by the log's own rates; a table that may be changed."""
-        return evidence.weights * click_rates(evidence.counts.shown, evidence.counts.clicked)
+    def expected(self, evidence: Evidence) -> Vector:
+        """(C,) what an impression that shows the pair brings by the log's own rates; an array that may be changed."""
+        counts = evidence.counts
+        return click_rates(counts.shown, counts.clicked) * evidence.weights[evidence.cells.positions]
 
-    def variances(self, evidence: Evidence) -> Table:
-        """(P, K) the variance of these rates, or (P, 1) where there is one for all positions."""
-        variance = _variances(evidence.counts)
-        variance *= evidence.weights**2
-        return variance
+    def variances(self, evidence: Evidence) -> Vector:
+        """The variance of these rates, of each unit."""
+        return _variances(evidence.counts) * (evidence.weights**2)[evidence.cells.positions]
 
     def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
@@ -59,111 +60,152 @@ class ByClicks(Estimator):
         return None
 
     def norm(
-        self, evidence: Evidence, credit: Table, weight: Table
+        self, evidence: Evidence, credit: Vector, weight: Vector
     ) -> tuple[Vector | float, Vector | float, list[str]]:
-        """By position: what the weights are multiplied by, what is taken from each reward, and why V is undefined."""
+        """By position: what the weights are multiplied by, what is taken from each reward, and why V is undefined.
+
+        From Σ w·θ·click and w of each cell. One that weighs items has one number for all positions.
+        """
         return 1.0, 0.0, []
 
-    def per_query(self, evidence: Evidence, credit: Table, weight: Table) -> Vector:
-        """(Q,) from Σ w·θ·click and w of each pair and position."""
-        return evidence.per_query(credit) / evidence.counts.impressions
+    def per_query(self, evidence: Evidence, credit: Vector, weight: Vector) -> Vector:
+        """(Q,) from Σ w·θ·click and w of each cell."""
+        return evidence.cells_per_query(credit) / evidence.counts.impressions
 
     def by_query(self, evidence: Evidence) -> Vector:
-        weight, _ = self.weights(evidence)
-        credit = weight * self.theta(evidence) * evidence.counts.clicked
-        return self.per_query(evidence, credit, weight)
+        weight = self._at_cells(evidence, self.weights(evidence, *self.chances(evidence))[0])
+        return self.per_query(evidence, self._credit(evidence, weight), weight)
 
     def estimate(self, evidence: Evidence) -> LinearEstimate:
-        counts, theta = evidence.counts, self.theta(evidence)
-        weight, clipped = self.weights(evidence)
-        credit = weight * theta
-        credit *= counts.clicked
+        counts, theta, place = evidence.counts, self.theta(evidence), evidence.cells.positions
+        chances = self.chances(evidence)
+        own, over = self.weights(evidence, *chances)
+        weight, clipped = (self._at_cells(evidence, each) for each in (own, over))
+        credit = self._credit(evidence, weight)
         gain, centre, undefined = self.norm(evidence, credit, weight)
-        plain = isinstance(gain, float) and gain == 1.0
-        value = None if undefined else float((credit if plain else gain * credit).sum() / counts.total)
+        value = None if undefined else float((_at(gain, place) * credit).sum() / counts.total)
         per_query = self.per_query(evidence, credit, weight)
-        del credit  # lists of thousands make large tables: each goes when it has had its say
-        free = self.moves(evidence, clipped)
+        del credit  # logs of millions of cells make large arrays: each goes when it has had its say
+        loose = self.moves(evidence, over)
 
-        def thin() -> tuple[Table, Table]:
-            return np.where(free, gain * weight, 0.0), self.variances(evidence)
+        def thin() -> tuple[Vector, Vector]:
+            return np.where(loose, (gain if self._items else _at(gain, place)) * own, 0.0), self.variances(evidence)
 
-        lacking = Thin.of(thin)
-        removed = _removed(free, gain, weight, self.expected(evidence), centre)
-        put_back = evidence.per_query(removed * counts.shown) / counts.impressions
+        removed = self.expected(evidence)
+        removed -= _at(centre, place)
+        removed *= _at(gain, place) * weight
+        np.copyto(removed, 0.0, where=~self.moves(evidence, clipped))
+        put_back = evidence.cells_per_query(removed * counts.shown) / counts.impressions
         if np.any(centre):
-            removed += gain * weight * centre
-            removed -= centre
-        full = np.broadcast_to(weight, counts.shown.shape)
-        lost = None if evidence.same else self.unseen(evidence)
+            removed += (_at(gain, place) * weight - 1) * _at(centre, place)
+        lost, mass = (None, None) if evidence.same else self._lost(evidence, *chances)
         return LinearEstimate(
             value=value,
             per_query=per_query,
-            weight=full,
+            pairs=counts.pairs,
+            cells=evidence.cells,
+            weight=weight,
             scale=gain * theta,
             offset=removed,
             constant=put_back - (value or 0.0),
-            thin=lacking,
+            thin=Thin.of(thin, counts.pairs.queries if self._items else counts.cell_queries, len(counts.impressions)),
             clipped=_share_of(clipped, counts.shown),
             unsupported=_share(lost, self.whole(evidence), evidence),
-            unseen=None if lost is None else ratios(lost, evidence.per_query(self.chances(evidence)[0])),
+            unseen=None if lost is None or mass is None else ratios(lost, mass),
             warnings=undefined,
-            expected_weight=_expected(evidence, full),
+            expected_weight=self._expected(evidence, own),
             bounded=not self.self_normalised,
-            curve=self.curve_error(evidence, clipped),
+            blocks=self._blocks(evidence, own, gain * theta),
+            curve=self.curve_error(evidence, over),
         )
 
     def largest_weight(self, evidence: Evidence) -> float:
         if evidence.same:
             return 0.0
-        weight = np.broadcast_to(self.weights(evidence)[0], evidence.counts.shown.shape)
+        weight = self._at_cells(evidence, self.weights(evidence, *self.chances(evidence))[0])
         return float(weight[evidence.counts.shown > 0].max(initial=0.0))
+
+    @property
+    def _items(self) -> bool:
+        return self.weighs is Weighs.ITEMS
+
+    def _at_cells(self, evidence: Evidence, values: NDArray[Any]) -> NDArray[Any]:
+        """What is of units, of each cell."""
+        return values[evidence.cells.rows] if self._items else values
+
+    def _credit(self, evidence: Evidence, weight: Vector) -> Vector:
+        credit = weight * self.theta(evidence)[evidence.cells.positions]
+        credit *= evidence.counts.clicked
+        return credit
 
     def unseen(self, evidence: Evidence) -> Vector:
         """(Q,) the target's mass where the logging policy has none, in the measure of `chances`."""
-        target, logging = self.chances(evidence)
-        return evidence.per_query(np.where(logging > 0, 0.0, target))
+        return self._lost(evidence, *self.chances(evidence))[0]
+
+    def _lost(self, evidence: Evidence, target: Vector, logging: Vector) -> tuple[Vector, Vector]:
+        """(Q,) that mass, and all of the target's."""
+        if self._items:
+            return evidence.per_query(np.where(logging > 0, 0.0, target)), evidence.per_query(target)
+        mass = evidence.per_query(evidence.target.exposure(np.ones(evidence.cells.depth)))
+        if evidence.shares:
+            lost = mass - evidence.cells_per_query(np.where(logging > 0, target, 0.0))
+            return np.where(lost > ROUNDING * mass, lost, 0.0), mass
+        each = np.zeros(len(evidence.counts.pairs))
+        for mine, shown, logged in evidence.tables():
+            each[mine] = np.where(logged > 0, 0.0, shown).sum(axis=1)
+        return evidence.per_query(each), mass
+
+    def _expected(self, evidence: Evidence, own: Vector) -> float:
+        """The mean weight of an impression's positions under the logging policy."""
+        mass = evidence.logging.exposure(np.ones(evidence.cells.depth))
+        if self._items:
+            seen = np.diff(evidence.cells.starts) > 0 if evidence.same else True
+            weighed = evidence.per_query(own * mass * seen)
+        elif evidence.shares or evidence.same:
+            weighed = evidence.cells_per_query(own * evidence.shown_by_logging)
+        else:
+            each = np.zeros(len(mass))
+            for mine, target, logging in evidence.tables():
+                each[mine] = (self.weights(evidence, target, logging)[0] * logging).sum(axis=1)
+            weighed = evidence.per_query(each)
+        return evidence.mean(ratios(weighed, evidence.per_query(mass)))
+
+    def _blocks(self, evidence: Evidence, own: Vector, scale: Vector) -> Blocks | None:
+        """What a click is worth wherever it may come; None where it is worth nothing but in the cells of the log."""
+        pairs = evidence.counts.pairs
+
+        def block(first: int, last: int) -> Table:
+            if self._items:
+                return np.multiply.outer(own[pairs.starts[first] : pairs.starts[last]], scale)
+            chances = evidence.target.part(first, last), evidence.logging.part(first, last)
+            return np.asarray(self.weights(evidence, *chances)[0] * scale)
+
+        return block if self._items or not (evidence.shares or evidence.same) else None
 
 
-def _removed(
-    free: Flags | np.bool_, gain: Vector | float, weight: Table, expected: Table, centre: Vector | float
-) -> Table:
-    """gain·weight·(expected − centre) where a weight is free, else 0; written over `expected`."""
-    expected -= centre
-    expected *= gain * weight
-    np.copyto(expected, 0.0, where=~free)
-    return expected
+def _at(by_position: Vector | float, positions: NDArray[np.int64]) -> Any:
+    """Of each cell."""
+    return by_position[positions] if isinstance(by_position, np.ndarray) else by_position
 
 
-def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Table:
+def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Vector:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
 
 
-def ratios(top: Vector, bottom: Vector) -> Vector:
-    """0 where there is nothing to divide by."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-
-
-def _variances(counts: Counts) -> Table:
+def _variances(counts: Counts) -> Vector:
     """Of each click-through rate, as Σψ² misses it where that was estimated from few impressions.
 
     A rate from N impressions takes up one of their N degrees of freedom; one impression says nothing of its own
     variance, so the position's overall click rate stands in.
     """
-    shown, clicked = counts.shown, counts.clicked
+    shown, clicked, cells = counts.shown, counts.clicked, counts.cells
     rate = click_rates(shown, clicked)
     variance = shown * rate
     variance *= np.subtract(1, rate, out=rate)
     np.divide(variance, shown - 1, out=variance, where=shown > 1)
-    overall = click_rates(shown.sum(axis=0), clicked.sum(axis=0))
-    np.copyto(variance, overall * (1 - overall), where=shown == 1)
+    overall = click_rates(cells.by_position(shown), cells.by_position(clicked))
+    np.copyto(variance, (overall * (1 - overall))[cells.positions], where=shown == 1)
     return variance
-
-
-def _expected(evidence: Evidence, weight: Table) -> float:
-    """The mean weight of an impression's positions under the logging policy."""
-    shown = evidence.shown_by_logging
-    return evidence.mean(ratios(evidence.per_query(weight * shown), evidence.per_query(shown)))
 
 
 def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:

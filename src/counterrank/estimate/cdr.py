@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.estimate.by_clicks import ratios
 from counterrank.estimate.cascade.by_prefixes import ByPrefixes, Guess
 from counterrank.estimate.cascade.next_item import expected_next
 from counterrank.estimate.cascade.prefixes import Prefixes
-from counterrank.setting.evidence import Evidence
+from counterrank.setting.evidence import Evidence, ratios
 
 Vector = NDArray[np.float64]
 STRENGTH = 10.0  # impressions that a position's overall click rate counts for in an item's own
@@ -41,7 +40,8 @@ class CascadeDoublyRobust(ByPrefixes):
         position = np.arange(found.rankings.shape[1])
         mine = worth[np.where(found.there, found.rankings, 0), position, before]
         clicks = np.where(found.there, mine - ahead[found.at, clicked_above], 0.0)
-        first = evidence.per_query(evidence.shown_by_target[:, 0] * worth[:, 0, 0])
+        rows = np.arange(len(evidence.counts.pairs))
+        first = evidence.per_query(evidence.target.at(rows, np.zeros_like(rows)) * worth[:, 0, 0])
         return Guess(clicks, first[found.patterns.queries])
 
 
@@ -61,10 +61,9 @@ def _rates(evidence: Evidence, found: Prefixes, before: NDArray[np.int64]) -> Ve
 def _worth(evidence: Evidence, rate: Vector) -> Vector:
     """(P, K, 2) Q̂: an item's click, and what the target's items below bring after it, by their own marginals."""
     worth, queries = np.empty_like(rate), evidence.counts.pairs.queries
-    below = np.zeros((len(evidence.counts.impressions), 2))
+    below, target = np.zeros((len(evidence.counts.impressions), 2)), evidence.target.marginals()
     for k in range(rate.shape[1] - 1, -1, -1):
         p, later = rate[:, k], below[queries]
         worth[:, k] = evidence.weights[k] * p + p * later[:, 1:] + (1 - p) * later
-        shown = evidence.shown_by_target[:, k]
-        below = np.stack([evidence.per_query(shown * worth[:, k, z]) for z in (0, 1)], axis=1)
+        below = np.stack([evidence.per_query(target[:, k] * worth[:, k, z]) for z in (0, 1)], axis=1)
     return worth

@@ -12,7 +12,6 @@ from counterrank.errors import InputError
 from counterrank.estimate.base import Estimate, LinearEstimate, Vector
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
-from counterrank.statistics.pairs import Table
 
 
 class Weighs(Enum):
@@ -65,8 +64,11 @@ class Estimator(ABC):
         """Whether the logging policy behind its weights was given, and not estimated by shares."""
         return not (evidence.estimated if self.weighs is Weighs.RANKINGS else evidence.shares)
 
-    def chances(self, evidence: Evidence) -> tuple[Table | Vector, Table | Vector]:
-        """What target and logging policy show, (P, K) or (P,); a click's weight is the one over the other."""
+    def chances(self, evidence: Evidence) -> tuple[Vector, Vector]:
+        """What target and logging policy show, of the log's cells, (C,), or, for those that weigh items, of its pairs.
+
+        A click's weight is the one over the other.
+        """
         return evidence.shown_by_target, evidence.shown_by_logging
 
     def curve(self, evidence: Evidence) -> Vector:

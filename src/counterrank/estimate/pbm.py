@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import CurveError, Vector
-from counterrank.estimate.by_clicks import ByClicks, Flags, ratios
+from counterrank.estimate.by_clicks import ByClicks, Flags
 from counterrank.estimate.estimator import Weighs
-from counterrank.setting.evidence import Evidence
+from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
-from counterrank.statistics.pairs import Table
 
 
 class PositionBased(ByClicks):
@@ -48,11 +47,7 @@ class PositionBased(ByClicks):
 
     def chances(self, evidence: Evidence) -> tuple[Vector, Vector]:
         looks = self.looks(evidence)
-        return _summed(evidence.shown_by_target, looks), _summed(evidence.shown_by_logging, looks)
-
-    def weights(self, evidence: Evidence) -> tuple[Table, Flags]:
-        weight, clipped = evidence.ratio(*self.chances(evidence), np.asarray(evidence.counts.shown.any(axis=1)))
-        return weight[:, None], clipped[:, None]
+        return evidence.target.exposure(looks), evidence.logging.exposure(looks)
 
     def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
         """∂V/∂pₖ = θₖ/n Σ clicks·(h(a,k)/⟨θ∘p, π⟩ − π(a,k)·⟨θ∘p, h⟩/⟨θ∘p, π⟩²), where the weight is not clipped."""
@@ -61,32 +56,30 @@ class PositionBased(ByClicks):
             return None
         target, logging = self.chances(evidence)
         theta = self.theta(evidence)
-        clicks = np.where(clipped[:, 0], 0.0, evidence.counts.clicked @ theta)
+        clicks = np.where(clipped, 0.0, evidence.cells.weighed(evidence.counts.clicked, theta))
         once = ratios(clicks, logging)
-        slope = once @ evidence.shown_by_target - ratios(once * target, logging) @ evidence.shown_by_logging
+        slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(once * target, logging))
         return CurveError(theta * slope / evidence.counts.total, spread)
 
-    def expected(self, evidence: Evidence) -> Table:
+    def expected(self, evidence: Evidence) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""
-        return self._attraction(evidence)[:, None] * self.looks(evidence)
+        cells = evidence.cells
+        return self._attraction(evidence)[cells.rows] * self.looks(evidence)[cells.positions]
 
-    def variances(self, evidence: Evidence) -> Table:
+    def variances(self, evidence: Evidence) -> Vector:
         """An attraction from N impressions takes up one of their degrees of freedom."""
-        counts, theta, looks = evidence.counts, self.theta(evidence), self.looks(evidence)
+        counts, cells, theta, looks = evidence.counts, evidence.cells, self.theta(evidence), self.looks(evidence)
         attraction = self._attraction(evidence)
-        within = counts.clicked @ theta**2 - 2 * attraction * (counts.clicked @ (theta * looks))
-        within += attraction**2 * (counts.shown @ looks**2)
-        seen = counts.shown.sum(axis=1)
+        within = cells.weighed(counts.clicked, theta**2)
+        within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks)
+        within += attraction**2 * cells.weighed(counts.shown, looks**2)
+        seen = cells.by_pair(counts.shown)
         freedom = np.maximum(seen - 1, 0)
         pooled = within.sum() / freedom.sum() if freedom.sum() else 0.0
-        return np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))[:, None]
+        return np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))
 
     def _attraction(self, evidence: Evidence) -> Vector:
         """(P,) clicks for each look."""
-        counts = evidence.counts
-        clicks = np.asarray(counts.clicked @ self.theta(evidence), dtype=np.float64)
-        return ratios(clicks, counts.shown @ self.looks(evidence))
-
-
-def _summed(table: Table, looks: Vector) -> Vector:
-    return table[:, 0] * looks[0] if table.shape[1] == 1 else table @ looks
+        counts, cells = evidence.counts, evidence.cells
+        clicks = cells.weighed(counts.clicked, self.theta(evidence))
+        return ratios(clicks, cells.weighed(counts.shown, self.looks(evidence)))

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from counterrank.estimate.base import Estimate, LinearEstimate, Thin, Vector
+from counterrank.estimate.base import Blocks, Estimate, LinearEstimate, Thin, Vector
 from counterrank.estimate.influence import Influence, Moved
+from counterrank.ids import Codes
 from counterrank.setting.evidence import Evidence
-from counterrank.statistics.pairs import Table
 from counterrank.statistics.rankings import Rankings
 
 Kind = Estimate | LinearEstimate
@@ -41,16 +41,7 @@ def scaled(estimate: Kind, factor: Vector, evidence: Evidence) -> Kind:
 def _linear(
     estimate: LinearEstimate, factor: Vector, evidence: Evidence, per_query: Vector, value: float
 ) -> LinearEstimate:
-    by = factor[evidence.counts.pairs.queries][:, None]
-    thin = None
-    if estimate.thin is not None:
-        tables = estimate.thin.tables
-
-        def larger() -> tuple[Table, Table]:
-            weight, variance = tables()
-            return weight * by, variance
-
-        thin = Thin.of(larger)
+    by = factor[evidence.counts.cell_queries]
     return replace(
         estimate,
         value=value,
@@ -58,9 +49,24 @@ def _linear(
         weight=estimate.weight * by,
         offset=estimate.offset * by,
         constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
-        thin=thin,
+        thin=None if estimate.thin is None else _thin(estimate.thin, factor),
+        blocks=None if estimate.blocks is None else _blocks(estimate.blocks, factor, estimate.pairs.sizes),
         curve=None if estimate.curve is None else replace(estimate.curve, slope=estimate.curve.slope * factor.max()),
     )
+
+
+def _thin(thin: Thin, factor: Vector) -> Thin:
+    rates, by = thin.rates, factor[thin.queries]
+
+    def larger() -> tuple[Vector, Vector]:
+        weight, variance = rates()
+        return weight * by, variance
+
+    return Thin.of(larger, thin.queries, len(factor))
+
+
+def _blocks(blocks: Blocks, factor: Vector, sizes: Codes) -> Blocks:
+    return lambda first, last: blocks(first, last) * np.repeat(factor[first:last], sizes[first:last])[:, None]
 
 
 def _influence(influence: Influence, factor: Vector, before: float, value: float) -> Influence:

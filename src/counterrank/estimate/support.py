@@ -78,7 +78,7 @@ def _drawn(evidence: Evidence) -> tuple[Vector, list[str]]:
 def _all_rankings(evidence: Evidence) -> tuple[Codes, Codes] | None:
     """Every ranking of the items that the target shows, of every length; None where they are too many."""
     pairs = evidence.counts.pairs
-    shown = np.asarray(evidence.target.marginals().any(axis=1))
+    shown = evidence.target.exposure(np.ones(pairs.positions)) > 0
     items = sum_by(pairs.queries, shown, len(pairs.lengths)).astype(int)
     depths = np.minimum(items, pairs.lengths)
     sizes = [sum(perm(m, k) for k in range(1, depth + 1)) for m, depth in zip(items, depths, strict=True)]

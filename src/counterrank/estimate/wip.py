@@ -7,10 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import Vector
-from counterrank.estimate.by_clicks import ratios
 from counterrank.estimate.ip import ItemPosition
-from counterrank.setting.evidence import Evidence
-from counterrank.statistics.pairs import Table
+from counterrank.setting.evidence import Evidence, ratios
+from counterrank.statistics.pairs import sum_by
 
 
 class WeightedItemPosition(ItemPosition):
@@ -26,25 +25,26 @@ class WeightedItemPosition(ItemPosition):
     clip_bias: ClassVar[str] = ""
 
     def norm(
-        self, evidence: Evidence, credit: Table, weight: Table
+        self, evidence: Evidence, credit: Vector, weight: Vector
     ) -> tuple[Vector | float, Vector | float, list[str]]:
-        counts, counted = evidence.counts, evidence.weights > 0
-        share, bottom = counts.shown.sum(axis=0) / counts.total, (weight * counts.shown).sum(axis=0)
+        counts, cells, counted = evidence.counts, evidence.cells, evidence.weights > 0
+        share, bottom = cells.by_position(counts.shown) / counts.total, cells.by_position(weight * counts.shown)
         lost = np.flatnonzero((bottom == 0) & counted & (share > 0))
         gain = np.where(counted, share * ratios(np.full_like(bottom, counts.total), bottom), 0.0)
         why = [f"undefined: {_reason(evidence, k)} at position {k + 1}" for k in lost[:1]]
-        return gain, ratios(credit.sum(axis=0), bottom), why
+        return gain, ratios(cells.by_position(credit), bottom), why
 
-    def per_query(self, evidence: Evidence, credit: Table, weight: Table) -> Vector:
-        counts = evidence.counts
-        top, bottom = evidence.by_position(credit), evidence.by_position(weight * counts.shown)
-        shown = evidence.by_position(counts.shown)
-        share = shown / evidence.counts.impressions[:, None]
-        lost = ((bottom == 0) & (shown > 0) & (evidence.weights > 0)).any(axis=1)
-        return np.where(lost, np.nan, (share * ratios(top, bottom)).sum(axis=1))
+    def per_query(self, evidence: Evidence, credit: Vector, weight: Vector) -> Vector:
+        counts, places = evidence.counts, evidence.counts.places
+        top, bottom, shown = (places.sums(each) for each in (credit, weight * counts.shown, counts.shown))
+        size = len(counts.impressions)
+        counted = places.sums(evidence.weights[evidence.cells.positions] > 0) > 0
+        lost = sum_by(places.queries, (bottom == 0) & (shown > 0) & counted, size) > 0
+        rate = sum_by(places.queries, shown * ratios(top, bottom), size) / counts.impressions
+        return np.where(lost, np.nan, rate)
 
 
 def _reason(evidence: Evidence, position: int) -> str:
-    if evidence.shown_by_target[:, position].any():
+    if evidence.target.exposure(np.eye(evidence.cells.depth)[position]).any():
         return "the log never shows what the target shows"
     return "the target shows nothing"

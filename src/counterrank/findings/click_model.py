@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from counterrank.estimate import Estimator
 from counterrank.findings.case import grade
 from counterrank.findings.diagnosis import Finding
-from counterrank.setting.evidence import Evidence
+from counterrank.policy.base import BLOCK
+from counterrank.setting.evidence import Evidence, ratios
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.chi_square import upper_tail
 from counterrank.words import percent
 
@@ -76,14 +78,21 @@ def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) 
     return Finding("click-model", "trust", f"the log's clicks agree with what {name} assumes", [name], numbers)
 
 
-def _used(evidence: Evidence, curve: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-    """Of pairs that were clicked and stand at two positions or more: shown, clicked, exposure; and the curve there."""
-    counts = evidence.counts
-    open_ = curve > 0
-    some = (np.count_nonzero(counts.shown[:, open_], axis=1) > 1) & counts.clicked[:, open_].any(axis=1)
-    shown = counts.shown[some][:, open_].astype(np.float64)
-    clicked = counts.clicked[some][:, open_].astype(np.float64)
-    return shown, clicked, shown * curve[open_], curve[open_]
+def _used(evidence: Evidence, curve: Vector) -> tuple[Cells, Vector, Vector, Vector]:
+    """Of pairs that were clicked and stand at two positions or more, where the curve is open: shown, clicked, exposure.
+
+    First the cells, of these pairs and positions alone.
+    """
+    counts, cells, open_ = evidence.counts, evidence.cells, np.flatnonzero(curve > 0)
+    number = np.full(len(curve), -1)
+    number[open_] = np.arange(len(open_))
+    used = (number[cells.positions] >= 0) & (counts.shown > 0)
+    some = (cells.by_pair(used) > 1) & (cells.by_pair(used * counts.clicked) > 0)
+    at = np.flatnonzero(used & some[cells.rows])
+    rows = (np.cumsum(some) - 1)[cells.rows[at]]
+    kept = Cells(np.searchsorted(rows, np.arange(some.sum() + 1)), number[cells.positions[at]], len(open_))
+    shown, clicked = counts.shown[at].astype(np.float64), counts.clicked[at].astype(np.float64)
+    return kept, shown, clicked, shown * curve[cells.positions[at]]
 
 
 def by_position(evidence: Evidence, curve: Vector) -> Misfit:
@@ -94,16 +103,21 @@ def by_position(evidence: Evidence, curve: Vector) -> Misfit:
     attraction either. Summed over pairs, dᵀV⁺d is chi-square with as many degrees of freedom as V has rank; a curve
     that is off by the factors exp(u) adds about uᵀVu.
     """
-    _, clicked, exposure, e = _used(evidence, curve)
+    cells, _, clicked, exposure = _used(evidence, curve)
     if not len(clicked):
         return Misfit(0.0, 0, 0.0, 0.0)
-    clicks, whole = clicked.sum(axis=1, keepdims=True), exposure.sum(axis=1, keepdims=True)
+    rows, e = cells.rows, curve[curve > 0][cells.positions]
+    clicks, whole = cells.by_pair(clicked)[rows], cells.by_pair(exposure)[rows]
     share = exposure / whole
-    expected = clicks * share
-    gap = (clicked - expected).sum(axis=0)
+    gap = cells.by_position(clicked - clicks * share)
     each = np.maximum(share * (clicks - e * clicks * (clicks - 1) / whole), 0.0)
-    total = each.sum(axis=1, keepdims=True)
-    variance = np.diag(each.sum(axis=0)) - share.T @ each - each.T @ share + (share * total).T @ share
+    total = cells.by_pair(each)
+    variance = np.diag(cells.by_position(each))
+    for first in range(0, cells.pairs, step := max(BLOCK // cells.depth, 1)):
+        last = min(first + step, cells.pairs)
+        part, own = (cells.dense(x, first, last) for x in (share, each))
+        both = part.T @ own
+        variance += (part * total[first:last, None]).T @ part - both - both.T
     values, vectors = np.linalg.eigh((variance + variance.T) / 2)
     kept = values > _RANK * max(values.max(), 0.0)
     statistic = float((((vectors.T @ gap)[kept]) ** 2 / values[kept]).sum()) if kept.any() else 0.0
@@ -118,25 +132,24 @@ def _misfit(statistic: float, freedom: int, clicks: float) -> Misfit:
 
 def by_cell(evidence: Evidence, curve: Vector) -> Misfit:
     """Pearson's test of every (pair, position) with enough clicks: do all pairs follow the same curve?"""
-    shown, clicked, exposure, _ = _used(evidence, curve)
+    cells, shown, clicked, exposure = _used(evidence, curve)
     if not len(clicked):
         return Misfit(0.0, 0, 0.0, 0.0)
     for _ in range(2):  # cells that are too thin go, and what is left is fitted anew
-        expected = _expected(clicked, exposure)
+        expected = _expected(cells, clicked, exposure)
         thick = (expected >= ENOUGH) & (shown - expected >= ENOUGH)
-        thick &= np.count_nonzero(thick, axis=1)[:, None] > 1
-        shown, clicked, exposure = (np.where(thick, table, 0.0) for table in (shown, clicked, exposure))
-    expected = _expected(clicked, exposure)
+        thick &= (cells.by_pair(thick) > 1)[cells.rows]
+        shown, clicked, exposure = (np.where(thick, each, 0.0) for each in (shown, clicked, exposure))
+    expected = _expected(cells, clicked, exposure)
     kept = (expected > 0) & (expected < shown)
     if not kept.any():
         return Misfit(0.0, 0, 0.0, 0.0)
     part = (clicked[kept] - expected[kept]) ** 2 / (expected[kept] * (1 - expected[kept] / shown[kept]))
-    freedom = int(kept.sum() - np.count_nonzero(kept.any(axis=1)))
+    freedom = int(kept.sum() - np.count_nonzero(cells.by_pair(kept)))
     return _misfit(float(part.sum()), freedom, float(expected[kept].sum()))
 
 
-def _expected(clicked: Vector, exposure: Vector) -> Vector:
+def _expected(cells: Cells, clicked: Vector, exposure: Vector) -> Vector:
     """Each pair's clicks, shared out as it was exposed."""
-    whole = exposure.sum(axis=1)
-    rate = np.divide(clicked.sum(axis=1), whole, out=np.zeros(len(whole)), where=whole > 0)
-    return np.asarray(rate[:, None] * exposure)
+    rate = ratios(cells.by_pair(clicked), cells.by_pair(exposure))
+    return np.asarray(rate[cells.rows] * exposure)

@@ -11,7 +11,7 @@ from counterrank.estimate import Weighs
 from counterrank.findings.case import Case
 from counterrank.findings.diagnosis import Finding
 from counterrank.findings.strata import Matrix
-from counterrank.setting.evidence import Evidence
+from counterrank.setting.evidence import Evidence, ratios
 from counterrank.words import percent
 
 RARE, COMMON = 5, 20  # impressions: below, a click rate is chance; from there on it says something
@@ -41,11 +41,12 @@ class Lift:
 
 def lifts(evidence: Evidence) -> tuple[Lift | None, Lift | None]:
     """Of pairs that the log shows rarely, and of those that it shows often; positions by their mean click rates."""
-    counts = evidence.counts
-    shown, clicked = counts.shown.sum(axis=0), counts.clicked.sum(axis=0)
+    counts, cells = evidence.counts, evidence.cells
+    shown, clicked = (cells.by_position(each) for each in (counts.shown, counts.clicked))
     rate = np.divide(clicked, shown, out=np.zeros(len(shown)), where=shown > 0)
-    seen, hits = counts.shown.sum(axis=1), counts.clicked.sum(axis=1).astype(np.float64)
-    expected, first = counts.shown @ rate, evidence.shown_by_target[:, 0]
+    seen, hits = cells.by_pair(counts.shown), cells.by_pair(counts.clicked).astype(np.float64)
+    rows = np.arange(cells.pairs)
+    expected, first = cells.weighed(counts.shown, rate), evidence.target.at(rows, np.zeros_like(rows))
     some = [(seen > 0) & (seen < RARE), seen >= COMMON]
     one, other = (Lift.of(first[each], hits[each], expected[each]) for each in some)
     return one, other
@@ -82,10 +83,7 @@ def _weighs(case: Case, name: str) -> bool:
 def _share(evidence: Evidence) -> float:
     """Of Σ target/logging·θ·click, what pairs bring that the log shows rarely."""
     counts = evidence.counts
-    weight = np.divide(
-        evidence.shown_by_target, evidence.shown_by_logging, out=np.zeros(counts.shown.shape),
-        where=evidence.shown_by_logging > 0,
-    )  # fmt: skip
-    brought = (weight * evidence.weights * counts.clicked).sum(axis=1)
+    cells, weight = counts.cells, ratios(evidence.shown_by_target, evidence.shown_by_logging)
+    brought = cells.weighed(weight * counts.clicked, evidence.weights)
     whole = float(brought.sum())
-    return float(brought[counts.shown.sum(axis=1) < RARE].sum()) / whole if 0 < whole < math.inf else 0.0
+    return float(brought[cells.by_pair(counts.shown) < RARE].sum()) / whole if 0 < whole < math.inf else 0.0

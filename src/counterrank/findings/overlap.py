@@ -94,7 +94,7 @@ def balance(case: Case) -> list[Finding]:
         if not math.isfinite(mean):
             continue
         level: Level = "trust"
-        if gap > SURE * error:
+        if gap > SURE * error + NOTHING:
             row = case.rows[name]
             level = _worse(grade(gap, OFF, FAR_OFF), _level(gap, abs(row.value or 0.0), _width(row)))
         words = f"the weights average {mean:.3g} where {expected:.3g} is expected"

@@ -65,9 +65,19 @@ def _shown(evidence: Evidence, estimator: Estimator) -> Shown | None:
         return None
     if estimator.weighs is Weighs.RANKINGS:
         return _rankings(evidence) if not evidence.by_propensity else None
-    target, logging = estimator.chances(evidence)
-    queries = evidence.counts.pairs.queries
-    return _weighed(np.repeat(queries, target[0].size), target.ravel(), logging.ravel())
+    if estimator.weighs is Weighs.ITEMS:
+        return _weighed(evidence.counts.pairs.queries, *estimator.chances(evidence))
+    return _positions(evidence)
+
+
+def _positions(evidence: Evidence) -> Shown:
+    """Items at positions, of those that the target shows."""
+    queries, found = evidence.counts.pairs.queries, list[Shown]()
+    for mine, target, logging in evidence.tables():
+        row, position = np.nonzero(target)
+        found.append(_weighed(queries[mine][row], target[row, position], logging[row, position]))
+    of, chance, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+    return of, chance, weight
 
 
 def _rankings(evidence: Evidence) -> Shown:

@@ -59,8 +59,10 @@ class Tested:
     @cached_property
     def drawn(self) -> list[tuple[int, Codes]]:
         """Rankings of each policy that is not the logging policy itself, (M, K), drawn from a fixed seed."""
-        each = np.repeat(self.strata.queries, self.strata.number.astype(np.int64))
-        queries = each[np.linspace(0, len(each) - 1, min(DRAWS, len(each))).astype(np.int64)]
+        ends = np.cumsum(self.strata.number.astype(np.int64))
+        total = int(ends[-1])
+        picked = np.linspace(0, total - 1, min(DRAWS, total)).astype(np.int64)
+        queries = self.strata.queries[np.searchsorted(ends, picked, side="right")]
         rng = np.random.default_rng(0)
         return [(sign, side.target.sample(queries, rng)) for sign, side in self.sides if not side.same]
 

@@ -84,7 +84,7 @@ def judge(
         impressions=halves.train.total,
         test_impressions=halves.test.total,
         queries=int((halves.train.impressions > 0).sum()),
-        pairs=int(halves.train.shown.any(axis=1).sum()),
+        pairs=int((np.diff(halves.train.cells.starts) > 0).sum()),
         positions=halves.pairs.positions,
         judged_on=halves.told,
         prior=prior if isinstance(prior, str) else (float(prior[0]), float(prior[1])),
@@ -166,7 +166,7 @@ def _row(name: str, fit: Fit, prior: tuple[float, float], scores: dict[str, Scor
 def _unseen(halves: Halves, prior: tuple[float, float], chosen: bool) -> list[str]:
     """How much of what was judged was never seen in what was fitted to."""
     test: Patterns = halves.test
-    seen = np.append(halves.train.shown.any(axis=1), True)
+    seen = np.append(np.diff(halves.train.cells.starts) > 0, True)
     shown = test.coded >= 0
     new = (~seen[test.coded >> 1] & shown).sum(axis=1) @ test.impressions
     if not new:
@@ -190,8 +190,8 @@ def _attractions(
     columns: dict[str, Any] = {
         "query": pairs.query_ids.column().take(pa.array(pairs.queries)),
         "item": pairs.item_ids.column().take(pa.array(pairs.items)),
-        "shown": counts.shown.sum(axis=1),
-        "clicks": counts.clicked.sum(axis=1),
+        "shown": counts.cells.by_pair(counts.shown),
+        "clicks": counts.clicks,
     }
     for name in names:
         fit, _ = _fit(name, counts, prior, scope, iterations)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.click import ClickCounts, Fit, PositionBased, harvest_examination
+from counterrank.click.harvest import HARVESTED
 from counterrank.errors import InputError
 from counterrank.fitting.result import ExaminationCurve
 
@@ -15,12 +16,12 @@ APART = 0.1  # between two curves, beyond which it is said
 
 def position_curve(counts: ClickCounts, fit: Fit) -> tuple[list[ExaminationCurve], list[str]]:
     """Click rates by position, and examination by two ways."""
-    shown, clicked = counts.shown.sum(axis=0), counts.clicked.sum(axis=0)
+    shown, clicked = (counts.cells.by_position(each) for each in (counts.shown, counts.clicked))
     assert isinstance(fit.model, PositionBased)  # noqa: S101
     examined = fit.model.examination
     notes: list[str] = []
     try:
-        harvest = harvest_examination(counts.shown, counts.clicked)
+        harvest = harvest_examination(*counts.tally.varied(HARVESTED))
         size = len(harvest.examination)
         harvested: list[Any] = harvest.examination.tolist() + [None] * (len(shown) - size)
         notes += [f"harvested curve: {note}" for note in harvest.notes]

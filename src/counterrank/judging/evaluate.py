@@ -205,6 +205,7 @@ def finished(
         moments = run.moments(
             Coefficients(
                 pairs=evidence.counts.pairs,
+                cells=evidence.counts.cells,
                 weight=[draft.weight for _, draft in linear],
                 offset=[draft.offset for _, draft in linear],
                 scale=np.stack([draft.scale for _, draft in linear]),
@@ -213,10 +214,10 @@ def finished(
                 by_query=by_query,
             )
         )
-        clusters, queries = moments.clusters or [None] * len(linear), moments.by_query or [None] * len(linear)
         for e, (name, draft) in enumerate(linear):
-            found = moments.sums[:, e], moments.spreads[e], evidence.counts, clusters[e], queries[e]
-            done[name] = draft.finished(*found)
+            clusters = moments.clusters[e] if moments.clusters is not None else None
+            queries = moments.by_query[e] if moments.by_query is not None else None
+            done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts, clusters, queries)
         if cross:
             joint = Joint.of(dict(linear), moments, evidence.counts)
     return {name: done[name] for name in drafts}, joint

@@ -90,7 +90,8 @@ def curve_table(case: Case) -> pa.Table | None:
     evidence = case.evidence
     if not evidence.of_clicks:
         return None
-    shown, clicked = evidence.counts.shown.sum(axis=0), evidence.counts.clicked.sum(axis=0)
+    counts = evidence.counts
+    shown, clicked = (counts.cells.by_position(each) for each in (counts.shown, counts.clicked))
     rate = np.divide(clicked, shown, out=np.zeros(len(shown)), where=shown > 0)
     return pa.table(
         {

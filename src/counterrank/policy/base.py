@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Id = str | int
 _LENGTHS = 4  # for how many lengths `rank` keeps its rankings
+BLOCK = 1 << 22  # numbers of a part of all marginals: 32 MB, or one query
 _ONE = np.zeros(1, dtype=np.int64)  # the only query of a one-query run
 
 
@@ -33,13 +34,65 @@ class BoundPolicy(ABC):
     """A policy on the pairs of one run, cut to each query's ranking length: arrays in, arrays out.
 
     Of a query that the policy does not have, all marginals and probabilities are 0, and there is nothing to sample.
+    A kind gives `marginals`, or, where lists are long and a table of all would be large, `part`; and where its
+    marginals are mostly 0, or known by a formula, also `at`, `exposure` and `squares`.
     """
 
     pairs: Pairs
 
-    @abstractmethod
     def marginals(self) -> Table:
         """(P, K): the chance that the pair's item is shown at the position."""
+        return self.part(0, len(self.pairs.query_ids))
+
+    def part(self, first: int, last: int) -> Table:
+        """The marginals of the pairs of queries first to last, (pairs, K)."""
+        if type(self).marginals is BoundPolicy.marginals:
+            raise NotImplementedError(f"{type(self).__name__} has neither marginals nor part")
+        if "_table" not in self.__dict__:
+            self.__dict__["_table"] = self.marginals()
+        table: Table = self.__dict__["_table"]
+        return table[self.pairs.starts[first] : self.pairs.starts[last]]
+
+    def parts(self) -> Iterator[tuple[slice, Table]]:
+        """All marginals, some queries at a time: the rows of their pairs, and the marginals there."""
+        for first, last in self.pairs.blocks(BLOCK):
+            yield slice(self.pairs.starts[first], self.pairs.starts[last]), self.part(first, last)
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        """(C,): the chance that each of these pairs is shown at the position; rows rise."""
+        out = np.zeros(len(rows))
+        for mine, table in self.parts():
+            here = slice(*np.searchsorted(rows, [mine.start, mine.stop]))
+            out[here] = table[rows[here] - mine.start, positions[here]]
+        return out
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(P,): Σₖ looksₖ·P(the pair's item at k)."""
+        out = np.zeros(len(self.pairs))
+        for mine, table in self.parts():
+            out[mine] = table @ looks
+        return out
+
+    def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(K,): Σ over pairs of values·P(the pair's item at the position); values is (P,)."""
+        out = np.zeros(self.pairs.positions)
+        for mine, table in self.parts():
+            out += values[mine] @ table
+        return out
+
+    def by_query(self) -> Table:
+        """(Q, K): Σ over the pairs of each query; 1 where its rankings reach down to the position."""
+        out = np.zeros((len(self.pairs.query_ids), self.pairs.positions))
+        for mine, table in self.parts():
+            np.add.at(out, self.pairs.queries[mine], table)
+        return out
+
+    def squares(self) -> NDArray[np.float64]:
+        """(P,): Σₖ P(the pair's item at k)²."""
+        out = np.zeros(len(self.pairs))
+        for mine, table in self.parts():
+            out[mine] = np.einsum("pk,pk->p", table, table)
+        return out
 
     @abstractmethod
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:

@@ -29,11 +29,37 @@ class BoundChoice(BoundPolicy):
             self._local[queries], self._row[rows] = np.arange(len(queries)), np.arange(len(rows))
             self._parts.append((act(_only(pairs, queries, rows)), np.append(rows, -1)) if len(queries) else None)
 
-    def marginals(self) -> PairTable:
-        out = np.zeros((len(self.pairs), self.pairs.positions))
+    def part(self, first: int, last: int) -> PairTable:
+        start = self.pairs.starts[first]
+        out = np.zeros((self.pairs.starts[last] - start, self.pairs.positions))
+        for part, held in enumerate(self._parts):
+            mine = first + np.flatnonzero(self._by[first:last] == part)
+            if held is not None and len(mine):
+                low, high = int(self._local[mine[0]]), int(self._local[mine[-1]]) + 1
+                rows = held[1][held[0].pairs.starts[low] : held[0].pairs.starts[high]]
+                out[rows - start] = held[0].part(low, high)
+        return out
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        out, by = np.zeros(len(rows)), self._by[self.pairs.queries]
+        for part, held in enumerate(self._parts):
+            if held is not None:
+                mine = np.flatnonzero(by[rows] == part)
+                out[mine] = held[0].at(self._row[rows[mine]], positions[mine])
+        return out
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._all(lambda bound: bound.exposure(looks))
+
+    def squares(self) -> NDArray[np.float64]:
+        return self._all(lambda bound: bound.squares())
+
+    def _all(self, ask: Callable[[BoundPolicy], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """(P,) from what each part says of its own pairs."""
+        out = np.zeros(len(self.pairs))
         for held in self._parts:
             if held is not None:
-                out[held[1][:-1]] = held[0].marginals()
+                out[held[1][:-1]] = ask(held[0])
         return out
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:

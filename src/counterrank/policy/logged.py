@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from counterrank.policy._pairs import PairMarginals
 from counterrank.policy.base import BoundPolicy, Policy
 from counterrank.policy.stored import Stored
 from counterrank.policy.weighted import WeightedRankings
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
@@ -59,8 +60,9 @@ class LoggedShares(BoundPolicy):
     what was never logged gets 0: values lean towards what was (li2018, section 6.1, takes these shares as π̂). Over the
     items of a query a position sums to less than 1 where some of its lists were shorter.
 
-    shown: (P, K) impressions per pair and position; per_query: (Q,) impressions. Rankings, optional: for each group
-    of identical impressions its query, its ranking (rows of `pairs`, -1 beyond the end) and its count.
+    shown: impressions per pair and position, as a table (P, K) or, with `cells`, of these cells alone; per_query: (Q,)
+    impressions. Rankings, optional: for each group of identical impressions its query, its ranking (rows of `pairs`, -1
+    beyond the end) and its count.
 
     >>> from counterrank.ids import Ids
     >>> two = np.arange(2)
@@ -77,15 +79,32 @@ class LoggedShares(BoundPolicy):
         queries: Codes | None = None,
         rankings: Codes | None = None,
         counts: NDArray[np.int64] | NDArray[np.float64] | None = None,
+        cells: Cells | None = None,
     ) -> None:
         self.pairs = pairs
-        self._shown, self._per_query = shown, np.maximum(per_query, 1).astype(np.float64)
+        self._per_query = np.maximum(per_query, 1).astype(np.float64)
+        self.cells, shown = (cells, shown) if cells is not None else _filled(shown)
+        self.shares: NDArray[np.float64] = shown / self._per_query[pairs.queries][self.cells.rows]  # (C,)
         self._groups: WeightedRankings | None = None
         if queries is not None and rankings is not None and counts is not None:
             self._groups = WeightedRankings(pairs, queries, rankings, counts.astype(np.float64), self._per_query)
 
-    def marginals(self) -> PairTable:
-        return np.asarray(self._shown / self._per_query[self.pairs.queries][:, None], dtype=np.float64)
+    def part(self, first: int, last: int) -> PairTable:
+        return self.cells.dense(self.shares, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        if positions is self.cells.positions and rows is self.cells.rows:
+            return self.shares
+        return self.cells.at(self.shares, rows, positions)
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.cells.weighed(self.shares, looks)
+
+    def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.cells.by_position(self.shares * values[self.cells.rows]))
+
+    def squares(self) -> NDArray[np.float64]:
+        return self.cells.by_pair(self.shares**2)
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         return self._rankings().probability(queries, rankings)
@@ -104,3 +123,8 @@ class LoggedShares(BoundPolicy):
         if self._groups is None:
             raise InputError("the log's rankings were not counted: give LoggedShares queries, rankings and counts")
         return self._groups
+
+
+def _filled(table: NDArray[Any]) -> tuple[Cells, NDArray[Any]]:
+    cells, (values,) = Cells.of_tables(np.asarray(table))
+    return cells, values

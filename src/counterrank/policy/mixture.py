@@ -97,9 +97,18 @@ class BoundMixture(BoundPolicy):
         self.base, self.share, self.other = base, share, other
         self._has = np.ones(len(self.pairs.query_ids), dtype=bool) if has is None else has
 
-    def marginals(self) -> PairTable:
-        mixed = (1 - self.share) * self.base.marginals() + self.share * self.other.marginals()
-        return np.asarray(mixed * self._has[self.pairs.queries][:, None])
+    def part(self, first: int, last: int) -> PairTable:
+        mixed = (1 - self.share) * self.base.part(first, last) + self.share * self.other.part(first, last)
+        has = np.repeat(self._has[first:last], self.pairs.sizes[first:last])
+        return np.asarray(mixed * has[:, None])
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        mixed = (1 - self.share) * self.base.at(rows, positions) + self.share * self.other.at(rows, positions)
+        return np.asarray(mixed * self._has[self.pairs.queries[rows]])
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        mixed = (1 - self.share) * self.base.exposure(looks) + self.share * self.other.exposure(looks)
+        return np.asarray(mixed * self._has[self.pairs.queries])
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         base, other = (part.probability(queries, rankings) for part in (self.base, self.other))

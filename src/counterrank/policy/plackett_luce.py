@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,8 @@ from counterrank.policy.scores import Scores
 from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
+
+KEPT = 1 << 24  # chances that are kept once they were computed: 128 MB
 
 
 class PlackettLuce(Policy):
@@ -105,9 +108,21 @@ class BoundPlackettLuce(OrderedCandidates):
                 f"scores differ by more than 1e12 times the temperature {temperature:g}: sort them with temperature 0"
             )
 
-    def marginals(self) -> PairTable:
-        out = np.zeros((len(self.pairs), self.pairs.positions))
-        _race.marginals(self.starts, self.rows, self._logs, self.shown, _race.steps(self.pairs.positions), out)
+    def part(self, first: int, last: int) -> PairTable:
+        if len(self.pairs) * self.pairs.positions > KEPT:
+            return self._raced(first, last)
+        return self._table[self.pairs.starts[first] : self.pairs.starts[last]]
+
+    @cached_property
+    def _table(self) -> PairTable:
+        return self._raced(0, len(self.shown))
+
+    def _raced(self, first: int, last: int) -> PairTable:
+        start, mine = self.pairs.starts[first], slice(self.starts[first], self.starts[last])
+        out = np.zeros((self.pairs.starts[last] - start, self.pairs.positions))
+        starts, rows = self.starts[first : last + 1] - mine.start, self.rows[mine] - start
+        steps = _race.steps(int(self.shown[first:last].max(initial=0)))
+        _race.marginals(starts, rows, self._logs[mine], self.shown[first:last], steps, out)
         return out
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:

@@ -39,10 +39,21 @@ class BoundSlots(BoundPolicy):
         self.rows, self.slots = rows[order], slots[order]
         self.starts: Codes = np.searchsorted(self.slots, np.arange(count + 1)).astype(np.int64)
 
-    def marginals(self) -> PairTable:
-        out = np.zeros((len(self.pairs), self.pairs.positions))
-        out[self.rows, self.slots % max(self.pairs.positions, 1)] = self.chance_of[self.rows]
+    def part(self, first: int, last: int) -> PairTable:
+        rows = slice(self.pairs.starts[first], self.pairs.starts[last])
+        own = np.flatnonzero(self.position_of[rows] >= 0)
+        out = np.zeros((rows.stop - rows.start, self.pairs.positions))
+        out[own, self.position_of[rows][own]] = self.chance_of[rows][own]
         return out
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        return np.where(self.position_of[rows] == positions, self.chance_of[rows], 0.0)
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.append(looks, 0.0)[self.position_of] * self.chance_of)
+
+    def squares(self) -> NDArray[np.float64]:
+        return np.asarray(self.chance_of**2)
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         if len(self.pairs) == 0:

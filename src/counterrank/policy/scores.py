@@ -128,12 +128,42 @@ class BoundScores(OrderedCandidates):
         self._low: Codes = heads[block] - start if len(heads) else heads  # positions low..high-1 belong to the block
         self._high: Codes = np.append(heads[1:], len(self.rows))[block] - start if len(heads) else heads
 
-    def marginals(self) -> PairTable:
+    @property
+    def _stop(self) -> Codes:
+        """The first position below the block's, or below all that are shown."""
+        return np.maximum(np.minimum(self._high, self.shown[self.queries]), self._low)
+
+    def part(self, first: int, last: int) -> PairTable:
         position = np.arange(self.pairs.positions)
-        stop = np.minimum(self._high, self.shown[self.queries])
-        within = (self._low[:, None] <= position) & (position < stop[:, None])
-        out = np.zeros((len(self.pairs), self.pairs.positions))
-        out[self.rows] = within / (self._high - self._low)[:, None]
+        mine = slice(self.starts[first], self.starts[last])
+        low, stop, size = self._low[mine], self._stop[mine], (self._high - self._low)[mine]
+        within = (low[:, None] <= position) & (position < stop[:, None])
+        start = self.pairs.starts[first]
+        out = np.zeros((self.pairs.starts[last] - start, self.pairs.positions))
+        out[self.rows[mine] - start] = within / size[:, None]
+        return out
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        own = np.append(self.place, -1)[rows]
+        low, stop, high = (np.append(each, 0)[own] for each in (self._low, self._stop, self._high))
+        within = (low <= positions) & (positions < stop)
+        return np.asarray(np.divide(1.0, high - low, out=np.zeros(len(rows)), where=within))
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        upto = np.concatenate([[0.0], np.cumsum(looks)])
+        out, low, stop = (
+            np.zeros(len(self.pairs)),
+            np.minimum(self._low, len(looks)),
+            np.minimum(self._stop, len(looks)),
+        )
+        among, alone = upto[stop] - upto[low], stop - low == 1
+        among[alone] = looks[low[alone]]
+        out[self.rows] = among / (self._high - self._low)
+        return out
+
+    def squares(self) -> NDArray[np.float64]:
+        out = np.zeros(len(self.pairs))
+        out[self.rows] = (self._stop - self._low) / (self._high - self._low) ** 2
         return out
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals, of_rankings
 from counterrank.policy.base import BoundPolicy, missing_query
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.hashing import ranking_keys
 from counterrank.statistics.order import row_order
 from counterrank.statistics.pairs import Pairs
@@ -42,12 +45,30 @@ class WeightedRankings(BoundPolicy):
         self._by_key = np.argsort(keys)
         self._keys = keys[self._by_key]
 
-    def marginals(self) -> PairTable:
+    @cached_property
+    def _cells(self) -> tuple[Cells, NDArray[np.float64]]:
+        """The (pair, position) that its rankings show, and how likely each is."""
         ranking, position = np.nonzero(self._rankings >= 0)
-        cells = self._rankings[ranking, position] * self.pairs.positions + position
-        size = len(self.pairs) * self.pairs.positions
-        sums = np.bincount(cells, self._probabilities[ranking], size).astype(np.float64)
-        return sums.reshape(len(self.pairs), self.pairs.positions)
+        chances = [self._probabilities[ranking]]
+        depth = self.pairs.positions
+        cells, (found,) = Cells.added(self._rankings[ranking, position], position, chances, len(self.pairs), depth)
+        return cells, found
+
+    def part(self, first: int, last: int) -> PairTable:
+        cells, chances = self._cells
+        return cells.dense(chances, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+
+    def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
+        cells, chances = self._cells
+        return cells.at(chances, rows, positions)
+
+    def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
+        cells, chances = self._cells
+        return cells.weighed(chances, looks)
+
+    def squares(self) -> NDArray[np.float64]:
+        cells, chances = self._cells
+        return cells.by_pair(chances**2)
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         if len(self._keys) == 0:

@@ -78,7 +78,7 @@ class Answer(ABC):
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)
         said = "".join(f"<li>{html.escape(text)}</li>" for text in [*map(visible, self.quiet()), *remarks])
         text = self.headline()
-        first = f"<p><b>{html.escape(visible(text))}</b></p>" if text is not None else ""
+        first = f"<p><strong>{html.escape(visible(text))}</strong></p>" if text is not None else ""
         return first + (
             f"<table><caption>{html.escape(summary)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table>" + (f"<ul>{said}</ul>" if said else "")

@@ -62,6 +62,7 @@ def read_clicks(
     found = ClickCounts(
         pairs=counts.pairs,
         impressions=counts.impressions,
+        cells=counts.cells,
         shown=counts.shown,
         clicked=counts.clicked,
         looks=counts.looks,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.policy import BoundPolicy, Logged, Policy
+from counterrank.policy.base import BLOCK
 from counterrank.setting.cache import Cache, Same
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table, sum_by
 
@@ -27,7 +31,7 @@ class LogEvidence:
     counts: Counts
     logging: BoundPolicy
     given: Policy | None = None  # the logging policy as it was given; None for shares in the log
-    shown_by_logging: Table  # (P, K) π(a, k | q); zeros where nobody needs marginals
+    shown_by_logging: Vector  # (C,) π(a, k | q) of what the log shows; zeros where nobody needs marginals
     marginals: bool = True  # whether somebody does
     weights: Vector  # (K,) θ
     examination: Vector  # (K,) p
@@ -56,25 +60,25 @@ class LogEvidence:
             known = {"estimated": self.given is None, "by_propensity": False}  # every weight is 1
             return Evidence(**mine | known, target=self.logging, shown_by_target=self.shown_by_logging, same=True)
         target = policy.bind(self.counts.pairs)
-        shown = target.marginals() if self.marginals else self.shown_by_logging
+        shown = target.at(self.cells.rows, self.cells.positions) if self.marginals else self.shown_by_logging
         return Evidence(**mine, target=target, shown_by_target=shown, policy=policy)
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:
         """What a result that several share depends on, see `shared`; of what is judged it knows nothing."""
         return Same(self.counts), Same(self.features), self.model, self.clip if clip else None
 
-    def per_query(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Vector:
-        """Σ over the pairs (and positions) of each query, (Q,)."""
-        flat = table
-        if table.ndim == 2:
-            flat = table[:, 0] if table.shape[1] == 1 else table.sum(axis=1)
-        return sum_by(self.counts.pairs.queries, flat, len(self.counts.impressions))
+    @property
+    def cells(self) -> Cells:
+        """What the log shows where."""
+        return self.counts.cells
 
-    def by_position(self, table: NDArray[np.float64] | NDArray[np.int64]) -> Table:
-        """Σ over the pairs of each query, (Q, K)."""
-        if table.shape[1] == 1:
-            return self.per_query(table)[:, None]
-        return np.add.reduceat(table, self.counts.pairs.starts[:-1], axis=0)
+    def per_query(self, values: NDArray[Any]) -> Vector:
+        """Σ over the pairs of each query, (Q,)."""
+        return sum_by(self.counts.pairs.queries, values, len(self.counts.impressions))
+
+    def cells_per_query(self, values: NDArray[Any]) -> Vector:
+        """Σ over the cells of each query, (Q,)."""
+        return sum_by(self.counts.cell_queries, values, len(self.counts.impressions))
 
     def mean(self, per_query: Vector) -> float:
         """The mean over impressions of something that each query has one of."""
@@ -86,19 +90,30 @@ class Evidence(LogEvidence):
     """Evidence on a policy. `same`: it is the logging policy itself, so that every weight is 1."""
 
     target: BoundPolicy
-    shown_by_target: Table  # (P, K) h(a, k | q)
+    shown_by_target: Vector  # (C,) h(a, k | q) of what the log shows
     same: bool = False
     policy: Policy | None = None  # the policy that is judged, as it was given; None where it is the logging policy
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:
         return (*super().key(target, clip), *((Same(self.target), self.same) if target else ()))
 
-    def ratio(self, target: Vector, logging: Vector, shown: NDArray[np.bool_]) -> tuple[Vector, NDArray[np.bool_]]:
-        """Importance weights clipped, and which of them were."""
-        if self.same:
-            raw = (shown | (logging > 0)).astype(np.float64)
-        else:
-            shape = np.broadcast_shapes(target.shape, logging.shape)
-            raw = np.divide(target, logging, out=np.zeros(shape), where=logging > 0)
+    def tables(self) -> Iterator[tuple[slice, Table, Table]]:
+        """What target and logging policy show at any position, some queries at a time: the rows of their pairs first.
+
+        Needed only where the logging policy is given: shares are of what the log shows.
+        """
+        pairs = self.counts.pairs
+        for first, last in pairs.blocks(BLOCK):
+            mine = slice(int(pairs.starts[first]), int(pairs.starts[last]))
+            yield mine, self.target.part(first, last), self.logging.part(first, last)
+
+    def ratio(self, target: Vector, logging: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+        """Importance weights clipped, and which of them were; the logging policy's own are 1."""
+        raw = np.ones(target.shape) if self.same else ratios(target, logging)
         clipped = raw > self.clip * (1 + ROUNDING)
         return np.where(clipped, self.clip, raw) if clipped.any() else raw, clipped
+
+
+def ratios(top: Vector, bottom: Vector) -> Vector:
+    """0 where there is nothing to divide by."""
+    return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)

@@ -116,9 +116,9 @@ class Setting:
         cut = self.by_propensity and self.top is not None and self.top < counts.longest
         if cut and counts.rankings is not None:
             counts = replace(counts, rankings=counts.rankings.without_propensity())
-        shares = LoggedShares(counts.pairs, counts.shown, counts.impressions)
+        shares = LoggedShares(counts.pairs, counts.shown, counts.impressions, cells=counts.cells)
         logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
-        marginals = Need.MARGINALS in needs
+        marginals, cells = Need.MARGINALS in needs, counts.cells
         looked = self._examination(counts, positions, needs)
         curve, spread = looked.examination, looked.covariance
         depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
@@ -127,7 +127,7 @@ class Setting:
             counts=counts,
             logging=logging,
             given=self.logging,
-            shown_by_logging=logging.marginals() if marginals else np.zeros(counts.shown.shape),
+            shown_by_logging=logging.at(cells.rows, cells.positions) if marginals else np.zeros(len(cells)),
             marginals=marginals,
             weights=theta[:depth],
             examination=curve[:depth],
@@ -160,15 +160,14 @@ class Setting:
 
     def _examination(self, counts: Counts, positions: int, needs: frozenset[Need]) -> Curve:
         """The curve for all positions; where nobody needs it, it is not fitted."""
-        from counterrank.click.curve import Curve, fit_curve, reciprocal  # brings SciPy along
+        from counterrank.click.curve import Curve, curve_of, reciprocal  # brings SciPy along
 
         if not is_fitted(self.examination):
             kind = self.examination if isinstance(self.examination, str) else "given"
             return Curve(kind=kind, examination=examination_curve(self.examination, positions))
         if Need.EXAMINATION not in needs:
             return Curve(kind="reciprocal", examination=reciprocal(positions))
-        whole = counts.whole if counts.whole is not None else (counts.shown, counts.clicked)
-        found = fit_curve(str(self.examination), *whole)
+        found = curve_of(str(self.examination), counts.whole if counts.whole is not None else counts.tally)
         if found.kind == "reciprocal":
             return replace(found, examination=reciprocal(positions))
         return found.over(positions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.statistics.cells import Cells, Places, Tally
 from counterrank.statistics.days import DaySums
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import in_order
@@ -31,13 +33,14 @@ class Counts:
     impressions: Codes  # (Q,)
     reward: NDArray[np.float64]  # (Q,) Σ reward
     reward2: NDArray[np.float64]  # (Q,) Σ reward²
-    shown: Codes  # (P, K) impressions that show the pair's item at the position
-    clicked: Codes  # (P, K) of these, clicked
+    cells: Cells  # which pairs were shown at which positions
+    shown: Codes  # (C,) impressions that show the pair's item at the position
+    clicked: Codes  # (C,) of these, clicked
     rankings: RankingGroups | None  # one group per ranking: of all rankings, or of those that were asked for
     log_impressions: int  # of the whole log, also of queries that were not asked for
     longest: int  # the longest list, uncut
     origin: float = 0.0
-    whole: tuple[Codes, Codes] | None = None  # shown and clicked of every query, where these are more; sums have none
+    whole: Tally | None = None  # shown and clicked of every query, where these are more; sums have none
     pages: RankingGroups | None = None  # all impressions; a ranking may come in several groups
     extremes: tuple[float, float] | None = None  # the least and the largest page-level reward
     looks: LookCounts | None = None
@@ -48,6 +51,27 @@ class Counts:
     def total(self) -> int:
         """Impressions counted."""
         return int(self.impressions.sum())
+
+    @cached_property
+    def cell_queries(self) -> Codes:
+        """(C,) the query of each cell."""
+        return self.pairs.queries[self.cells.rows]
+
+    @property
+    def shown_first(self) -> Codes:
+        """(P,) impressions that show the pair's item at position 1."""
+        rows = np.arange(len(self.pairs))
+        return self.cells.at(self.shown, rows, np.zeros_like(rows))
+
+    @property
+    def tally(self) -> Tally:
+        """What was shown and clicked where."""
+        return Tally(self.cells, self.shown, self.clicked)
+
+    @cached_property
+    def places(self) -> Places:
+        """The positions of queries that have cells."""
+        return Places.of(self.cell_queries, self.cells.positions, self.cells.depth, len(self.impressions))
 
     def save(self, path: str | Path) -> None:
         """Write it as one .npz file, without pickles; `statistics.store.read_counts` reads it back."""
@@ -74,12 +98,14 @@ class Counts:
         if len(pairs) == len(old):
             return self
         rows = pairs.find(old.queries, code[old.items])
+        cells, order = self.cells.moved(rows, len(pairs))
         same, positions = np.arange(len(old.query_ids)), old.positions
         return replace(
             self,
             pairs=pairs,
-            shown=_scattered(self.shown, rows, len(pairs)),
-            clicked=_scattered(self.clicked, rows, len(pairs)),
+            cells=cells,
+            shown=self.shown if order is None else self.shown[order],
+            clicked=self.clicked if order is None else self.clicked[order],
             rankings=self.rankings.moved(rows) if self.rankings is not None else None,
             pages=self.pages.moved(rows) if self.pages is not None else None,
             looks=self.looks.moved(rows, len(pairs), same, len(same), positions) if self.looks is not None else None,
@@ -106,17 +132,12 @@ class Counts:
         other = other.rebased(self.origin)
         pairs, rows_of, queries = united(self.pairs, other.pairs)
         positions = pairs.positions
-        shown = np.zeros((len(pairs), positions), dtype=np.int64)
-        clicked = np.zeros_like(shown)
         totals: list[NDArray[Any]] = [np.zeros(len(pairs.query_ids)) for _ in range(3)]
         moved: dict[str, list[Rankings]] = {"rankings": [], "pages": []}
         looks: list[LookCounts] = []
         patterns: list[Patterns] = []
         for i, part in enumerate((self, other)):
             rows = rows_of[i]
-            depth = part.pairs.positions
-            shown[rows] += np.pad(part.shown, ((0, 0), (0, positions - depth)))
-            clicked[rows] += np.pad(part.clicked, ((0, 0), (0, positions - depth)))
             for total, values in zip(totals, (part.impressions, part.reward, part.reward2), strict=True):
                 total[queries[i]] += values
             for name, groups in (("rankings", part.rankings), ("pages", part.pages)):
@@ -126,12 +147,20 @@ class Counts:
                 looks.append(part.looks.moved(rows, len(pairs), queries[i], len(pairs.query_ids), positions))
             if part.patterns is not None:
                 patterns.append(part.patterns.moved(rows, queries[i], positions))
+        cells, (shown, clicked) = Cells.added(
+            np.concatenate([rows_of[i][part.cells.rows] for i, part in enumerate((self, other))]),
+            np.concatenate([self.cells.positions, other.cells.positions]),
+            [np.concatenate([self.shown, other.shown]), np.concatenate([self.clicked, other.clicked])],
+            len(pairs),
+            positions,
+        )
         added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
         return Counts(
             pairs=pairs,
             impressions=totals[0].astype(np.int64),
             reward=totals[1],
             reward2=totals[2],
+            cells=cells,
             shown=shown,
             clicked=clicked,
             rankings=added["rankings"],
@@ -164,9 +193,3 @@ def _shifted(groups: RankingGroups | None, step: float) -> RankingGroups | None:
 
 def _spanned(a: tuple[float, float] | None, b: tuple[float, float] | None) -> tuple[float, float] | None:
     return (min(a[0], b[0]), max(a[1], b[1])) if a is not None and b is not None else None
-
-
-def _scattered(table: Codes, rows: Codes, size: int) -> Codes:
-    out = np.zeros((size, table.shape[1]), dtype=table.dtype)
-    out[rows] = table
-    return out

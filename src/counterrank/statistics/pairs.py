@@ -1,4 +1,4 @@
-"""The (query, item) pairs a run speaks of: the rows of every (pair × position) array."""
+"""The (query, item) pairs a run speaks of: the rows of every (pair × position) table."""
 
 from __future__ import annotations
 
@@ -50,6 +50,16 @@ class Pairs:
         wanted = (queries << 32) | items
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.where((keys[at] == wanted) & (queries >= 0) & (items >= 0), at, -1)
+
+    def blocks(self, numbers: int) -> list[tuple[int, int]]:
+        """Ranges of queries whose (pair × position) tables have so many numbers at most, or are of one query."""
+        upto = self.starts * max(self.positions, 1)
+        out, first, size = [], 0, len(self.starts) - 1
+        while first < size:
+            last = int(np.searchsorted(upto, upto[first] + numbers, side="right")) - 1
+            out.append((first, min(max(last, first + 1), size)))
+            first = out[-1][1]
+        return out
 
     def rows_of(self, other: Pairs) -> Codes:
         """The row here of each pair of `other`, which has the same queries and maybe fewer items; -1 for none."""

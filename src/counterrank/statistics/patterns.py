@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.statistics.cell_tally import CellTally
+from counterrank.statistics.cells import Tally
 from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.order import row_order
 
@@ -68,25 +68,14 @@ class Patterns:
             np.concatenate([self.impressions, other.impressions]),
         ).merged()
 
-    def counts(self, pairs: int, queries: int) -> tuple[Codes, Codes, Codes, LookCounts]:
+    def counts(self, pairs: int, queries: int) -> tuple[Codes, Tally, LookCounts]:
         """Impressions by query, shown and clicked by pair and position, and looks: the coarser statistics of a log."""
         positions = self.coded.shape[1]
-        tally = np.zeros((pairs, positions, 2), dtype=np.int64)
-        _tally(self.coded, self.impressions, tally)
+        tally = CellTally(positions)
+        tally.grow(pairs)
+        tally.add(self.coded, self.impressions)
         looks = LookCounts(np.zeros((pairs, 4), dtype=np.int64), np.zeros((queries, positions), dtype=np.int64))
         tally_looks(self.queries, self.coded, self.impressions, looks.table, looks.last_at)
         impressions = np.zeros(queries, dtype=np.int64)
         np.add.at(impressions, self.queries, self.impressions)
-        return impressions, tally[:, :, 0].copy(), tally[:, :, 1].copy(), looks
-
-
-@njit(nogil=True)
-def _tally(coded: Any, impressions: Any, tally: Any) -> None:
-    for r in range(len(coded)):
-        for k in range(coded.shape[1]):
-            v = coded[r, k]
-            if v < 0:
-                break
-            tally[v >> 1, k, 0] += impressions[r]
-            if v & 1:
-                tally[v >> 1, k, 1] += impressions[r]
+        return impressions, tally.found(np.arange(pairs), pairs, positions), looks

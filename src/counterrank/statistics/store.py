@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import Ids
 from counterrank.output import writing
+from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.counts import Counts, sum_chunks
 from counterrank.statistics.days import DaySums
 from counterrank.statistics.looks import LookCounts
@@ -30,11 +31,12 @@ from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
-FORMAT, VERSION = "counterrank-counts", 2
+FORMAT, VERSION = "counterrank-counts", 3
 _DIGEST = 64  # bytes of a SHA-256 in hexadecimal digits
 _GROUPS = ("rankings", "pages")
 _INSIDE: dict[str, Callable[..., Any]] = {
-    "pairs": Pairs, "rankings": Rankings, "pages": Rankings, "looks": LookCounts, "patterns": Patterns, "days": DaySums,
+    "pairs": Pairs, "cells": Cells, "whole": Tally, "whole.cells": Cells, "rankings": Rankings, "pages": Rankings,
+    "looks": LookCounts, "patterns": Patterns, "days": DaySums,
 }  # fmt: skip
 Arrays = dict[str, NDArray[Any]]
 
@@ -171,8 +173,9 @@ def _check(counts: Counts) -> None:
     if pairs.starts[0] != 0 or pairs.starts[-1] != p or (np.diff(pairs.starts) < 0).any():
         raise InputError("the pairs are not in order")
     _shaped("impressions", counts.impressions, (q,), 0)
-    _shaped("shown", counts.shown, (p, k), 0)
-    _shaped("clicked", counts.clicked, (p, k), 0)
+    _check_cells(counts, p, k)
+    if counts.whole is not None:
+        _check_cells(counts.whole)
     for name in ("reward", "reward2"):
         _shaped(name, getattr(counts, name), (q,))
     for groups in (counts.rankings, counts.pages):
@@ -200,6 +203,21 @@ def _check(counts: Counts) -> None:
             raise InputError(f"{name} is not a whole number")
     if isinstance(counts.origin, bool) or not isinstance(counts.origin, int | float):
         raise InputError("the origin is not a number")
+
+
+def _check_cells(counts: Counts | Tally, pairs: int | None = None, positions: int | None = None) -> None:
+    cells = counts.cells
+    if not isinstance(cells, Cells) or type(cells.depth) is not int or positions not in (None, cells.depth):
+        raise InputError("the cells are not whole")
+    size = len(cells.positions)
+    _shaped("starts of cells", cells.starts, (len(cells.starts) if pairs is None else pairs + 1,), 0, size)
+    _shaped("positions of cells", cells.positions, (size,), 0, cells.depth - 1)
+    if cells.starts[0] != 0 or cells.starts[-1] != size or (np.diff(cells.starts) < 0).any():
+        raise InputError("the cells are not in order")
+    if (np.diff(cells.keys) <= 0).any():
+        raise InputError("the cells are not in order")
+    _shaped("shown", counts.shown, (size,), 0)
+    _shaped("clicked", counts.clicked, (size,), 0)
 
 
 def _shaped(name: str, array: Any, shape: tuple[int, ...], low: float | None = None, high: float | None = None) -> None:

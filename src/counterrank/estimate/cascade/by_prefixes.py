@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate.base import Estimate, Vector
-from counterrank.estimate.by_clicks import ratios
 from counterrank.estimate.cascade.chances import logged_chances, prefix_chances
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.cascade.prefixes import Prefixes, prefixes
 from counterrank.estimate.estimator import Estimator, Weighs
-from counterrank.setting.evidence import Evidence
+from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
 from counterrank.statistics.pairs import sum_by
 
@@ -45,7 +44,7 @@ class ByPrefixes(Estimator):
     def weights(self, evidence: Evidence) -> tuple[Vector, NDArray[np.bool_]]:
         """(V,) of the prefixes, and which were clipped."""
         chance = prefix_chances(evidence)
-        return evidence.ratio(chance.target, chance.logging, prefixes(evidence).shown > 0)
+        return evidence.ratio(chance.target, chance.logging)
 
     def largest_weight(self, evidence: Evidence) -> float:
         return 0.0 if evidence.same else float(self.weights(evidence)[0].max(initial=0.0))
@@ -79,7 +78,7 @@ class ByPrefixes(Estimator):
             effective_sample_size=moved.effective_sample_size(),
             clipped=float((clipped * found.shown).sum() / found.shown.sum()),
             unsupported=evidence.mean(unseen) / max(evidence.positions, 1),
-            unseen=ratios(unseen, evidence.per_query(evidence.shown_by_target)),
+            unseen=ratios(unseen, evidence.target.by_query().sum(axis=1)),
             warnings=list(prefix_chances(evidence).said),
             mean_weight=float(moved.weight @ found.impressions / counts.total),
             expected_weight=_expected(evidence, found, weight),

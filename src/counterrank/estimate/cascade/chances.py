@@ -35,7 +35,7 @@ def prefix_chances(evidence: Evidence) -> PrefixChances:
     if evidence.same:
         return PrefixChances(target=logging, logging=logging, unseen=np.zeros(len(counts.impressions)), said=[])
     target, lost, said = np.zeros(len(found)), np.zeros(len(counts.impressions)), list[str]()
-    mass = evidence.by_position(evidence.shown_by_target)
+    mass = evidence.target.by_query()
     for depth in range(int(found.depth.max(initial=-1)) + 1):
         mine, rankings = found.first(depth)
         pairs = cut_pairs(counts.pairs, depth + 1)

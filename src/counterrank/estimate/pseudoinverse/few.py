@@ -15,22 +15,24 @@ from counterrank.compiled import njit
 from counterrank.estimate.base import Vector
 from counterrank.estimate.pseudoinverse.pinv import swept
 from counterrank.ids import Codes
+from counterrank.statistics.cells import cell_at
 from counterrank.statistics.pairs import Table
 
 NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 
 
 class Filled(NamedTuple):
-    """The pairs' coordinates, where each query's begin, and q; then what is found: see `LogGamma`."""
+    """Where each query's and each pair's cells begin, their positions, and q; then what is found: see `LogGamma`."""
 
-    coordinate: Codes
-    pairs: Codes
-    target: Table
+    base: Codes
+    cells: Codes
+    positions: Codes
+    target: Vector
     sigma2: Vector
     lost: Vector
     sums: Table
-    u: Table
-    phi: Table
+    u: Vector
+    phi: Vector
 
 
 @njit(nogil=True)
@@ -96,14 +98,14 @@ def solve(
 
 @njit(nogil=True)
 def finish(q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, filled: Any) -> None:  # pragma: no cover
-    coordinate, pairs, target, sigma2, lost, out, u, phi = filled
+    base, cells, positions, target, sigma2, lost, out, u, phi = filled
     size, total = len(rows), sums[:, 0].sum()
     root, s, y = np.sqrt(sums[:, 0] / total), np.zeros(size), np.empty(size)
-    known = np.zeros(target[pairs[q] : pairs[q + 1]].shape)
+    known = np.zeros(base[q + 1] - base[q])
     for i in range(size):
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
-                s[i] += root[i] * target[rows[i, k], k]
+                s[i] += root[i] * target[cell_at(cells, positions, rows[i, k], k)]
         y[i] = sums[i, 1] / (root[i] * total)
     v, z = np.zeros(size), np.zeros(size)
     for i in range(size):
@@ -119,16 +121,15 @@ def finish(q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, filled: Any) -
             again += inverse[i, j] * v[j]
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
-                known[rows[i, k] - pairs[q], k] += root[i] * v[i]
-                u[rows[i, k], k] += root[i] * again
-                phi[rows[i, k], k] += root[i] * z[i]
+                cell = cell_at(cells, positions, rows[i, k], k)
+                known[cell - base[q]] += root[i] * v[i]
+                u[cell] += root[i] * again
+                phi[cell] += root[i] * z[i]
         n, f, f2 = sums[i]
         out[q, 9] += n * (expected / root[i]) ** 2
         account(v[i] / root[i], n, f, f2, expected / root[i], 1 - leverage / n, out[q])
-    for p in range(len(known)):
-        for k in range(known.shape[1]):
-            if coordinate[pairs[q] + p, k] >= 0:
-                lost[q] += (target[pairs[q] + p, k] - known[p, k]) ** 2
+    for i in range(len(known)):
+        lost[q] += (target[base[q] + i] - known[i]) ** 2
 
 
 @njit(nogil=True, inline="always")

@@ -16,8 +16,9 @@ from counterrank.estimate.pseudoinverse.few import NONE, account
 from counterrank.estimate.pseudoinverse.pinv import pseudoinverse, swept
 from counterrank.ids import Codes
 from counterrank.policy.product import BoundSlots
+from counterrank.statistics.cells import cell_at
 from counterrank.statistics.counts import Counts
-from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.pairs import Table
 
 THREADS = 2
 BLOCK = (32 << 20) // THREADS  # entries of the matrices that a thread holds at a time: all threads together 256 MB
@@ -25,9 +26,12 @@ QUICK = 1 << 18  # the same where rankings are found quickly: 2 MB, which stay i
 
 
 class Places(NamedTuple):
-    """Where a block of queries, from `first`, has its matrices in `gamma`, and which coordinate a pair is in them."""
+    """Where a block of queries, from `first`, has its matrices in `gamma`. A cell's coordinate in them is its number
+    less `base`, that of its query's first cell."""
 
-    coordinate: Codes
+    base: Codes
+    cells: Codes  # where the cells of each pair begin
+    positions: Codes
     dims: Codes
     few: NDArray[np.bool_]
     offsets: Codes
@@ -41,42 +45,35 @@ class JudgedQueries(NamedTuple):
     starts: Codes
     lengths: Codes
     n: Vector
-    target: Table
+    target: Vector
     own: Codes
     room: Codes
 
 
 class LogGamma:
-    """Γ̂ of every query on the (item, position) coordinates that the log shows.
+    """Γ̂ of every query on the (item, position) cells that the log shows, where q is `target`, (C,).
 
     One number per query: `sigma2` qᵀΓ̂†q, `lost` ‖(I − Γ̂Γ̂†)q‖², `kappa` the largest κ with Γ̂ ≥ κ times uniform's pair
-    marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). Tables:
-    `u` Γ̂†q, and `phi` Γ̂†θ̂ with θ̂ the mean of reward·1_A, rewards counted from the counts' origin. And `sums` over its
-    rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e: wF, wn,
-    w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of what
-    the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
+    marginals (over rankings, or over pages of the given slots), `condition` Γ̂'s condition number (0: harmless). Of
+    cells: `u` Γ̂†q, and `phi` Γ̂†θ̂ with θ̂ the mean of reward·1_A, rewards counted from the counts' origin. And `sums`
+    over its rankings, of n impressions, with rewards F, weight w, an impression's leverage h and squared residuals e:
+    wF, wn, w²n, then where h is below 1 w²e, w²e·h/(1 − h), n(1 − h) and e, where it is 1 w²n, and the largest |w|; of
+    what the pairs explain of a reward, g, the squares g²n and the product wg(F − gn).
     """
 
-    def __init__(self, counts: Counts, target: Table, slots: BoundSlots | None = None) -> None:
+    def __init__(self, counts: Counts, target: Vector, slots: BoundSlots | None = None) -> None:
         self.counts, self.target = counts, np.ascontiguousarray(target)
-        pairs = counts.pairs
+        pairs, cells = counts.pairs, counts.cells
         size = len(counts.impressions)
-        active = counts.shown > 0
-        upto = np.concatenate([[0], np.cumsum(active)])
-        at = upto[pairs.starts * pairs.positions]
-        self.dims: Codes = np.diff(at)
-        self.coordinate = np.where(active, upto[1:].reshape(active.shape) - 1 - at[pairs.queries][:, None], -1)
-        none = np.full(len(pairs), -1), np.zeros((size, pairs.positions), dtype=np.int64)
+        self.base: Codes = cells.starts[pairs.starts]  # (Q+1,)
+        self.dims: Codes = np.diff(self.base)
+        none = np.full(len(pairs), -1), np.zeros((size, 0), dtype=np.int64)
         self._slots = (slots.position_of, slots.sizes) if slots is not None else none
         self.few = few_impressions(counts) & ~self._slots[1].any(axis=1)  # κ of pages with slots may be positive
         self.sizes = np.where(self.few, counts.impressions, self.dims)
         self.sigma2, self.lost, self.kappa, self.condition = (np.zeros(size) for _ in range(4))
         self.sums = np.zeros((size, 11))
         self._n = counts.impressions.astype(np.float64)
-        whole = np.einsum("pk,pk->p", target, target)
-        outside = np.where(active, 0.0, target)
-        self.norm = sum_by(pairs.queries, whole, size)
-        self._outside = sum_by(pairs.queries, np.einsum("pk,pk->p", outside, outside), size)
         self._run()
 
     def blocks(self) -> list[tuple[int, int]]:
@@ -89,21 +86,20 @@ class LogGamma:
         return list(pairwise(edges.tolist()))
 
     def _run(self) -> None:
-        theta, self.u, self.phi = (np.zeros(self.target.shape) for _ in range(3))
+        theta, self.u, self.phi = (np.zeros(len(self.target)) for _ in range(3))
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(lambda block: self._work(block, theta, self.u, self.phi), self.blocks()))
-        self.lost += self._outside
 
-    def _work(self, block: tuple[int, int], theta: Table, u: Table, phi: Table) -> None:
+    def _work(self, block: tuple[int, int], theta: Vector, u: Vector, phi: Vector) -> None:
         """One block of queries: Γ̂ added up, inverted, and used on the same rankings."""
-        first, last = block
+        (first, last), cells = block, self.counts.cells
         few = self.few[first:last]
         offsets = np.concatenate([[0], np.cumsum(np.where(few, 0, self.dims[first:last] ** 2))])
         gamma = np.zeros(int(offsets[-1]))
         starts = np.concatenate([[0], np.cumsum(np.where(few, self.sizes[first:last], 0))])
         used = np.zeros(last - first, dtype=np.int64)
-        rows, sums = np.empty((int(starts[-1]), self.target.shape[1]), dtype=np.int64), np.zeros((int(starts[-1]), 3))
-        places = Places(self.coordinate, self.dims, self.few, offsets, first, gamma)
+        rows, sums = np.empty((int(starts[-1]), cells.depth), dtype=np.int64), np.zeros((int(starts[-1]), 3))
+        places = Places(self.base, cells.starts, cells.positions, self.dims, self.few, offsets, first, gamma)
         assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
         for c in self.counts.pages.chunks(first, last):
             _add(c.queries, c.rows, c.impressions, c.reward, places, theta)
@@ -118,9 +114,9 @@ class LogGamma:
             _weigh(c.queries, c.rows, c.impressions, c.reward, c.reward2, places, u, phi, self._n, self.sums)
 
     def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
-        doubt = np.zeros(last - first, dtype=bool)
+        doubt, cells = np.zeros(last - first, dtype=bool), self.counts.cells
         filled = pi_few.Filled(
-            self.coordinate, self.counts.pairs.starts, self.target, self.sigma2, self.lost, self.sums, self.u, self.phi
+            self.base, cells.starts, cells.positions, self.target, self.sigma2, self.lost, self.sums, self.u, self.phi
         )
         pi_few.solve(first, last, self.few, starts, used, rows, sums, filled, doubt)
         for q in np.flatnonzero(doubt):
@@ -129,7 +125,7 @@ class LogGamma:
             inverse, self.condition[first + q] = pseudoinverse(gram)
             pi_few.finish(first + q, gram, inverse, rows[mine], sums[mine], filled)
 
-    def _solve(self, last: int, places: Places, theta: Table, u: Table, phi: Table) -> None:
+    def _solve(self, last: int, places: Places, theta: Vector, u: Vector, phi: Vector) -> None:
         pairs, n, first = self.counts.pairs, self._n, places.first
         offsets, gamma = places.offsets, places.gamma
         doubt = np.zeros(last - first, dtype=bool)
@@ -140,8 +136,7 @@ class LogGamma:
             original = gamma[offsets[q - first] : offsets[q - first + 1]].reshape(size, size).copy()
             inverse, self.condition[q] = pseudoinverse(original)
             gamma[offsets[q - first] : offsets[q - first + 1]] = inverse.ravel()
-            _finish(q, pairs.starts, self.coordinate, n, self.target, inverse, original, theta, u, phi, self.sigma2,
-                    self.lost)  # fmt: skip
+            _finish(q, self.base, n, self.target, inverse, original, theta, u, phi, self.sigma2, self.lost)
 
 
 def few_impressions(counts: Counts) -> NDArray[np.bool_]:
@@ -156,28 +151,29 @@ def matrix_sizes(counts: Counts) -> Codes:
 
 
 def _coordinates(counts: Counts) -> Codes:
-    """The (item, position) pairs that the log shows for each query."""
-    return sum_by(counts.pairs.queries, (counts.shown > 0).sum(axis=1), len(counts.impressions)).astype(np.int64)
+    """The (item, position) cells that the log shows for each query."""
+    return np.diff(counts.cells.starts[counts.pairs.starts])
 
 
 @njit(nogil=True)
 def _add(
     queries: Any, rows: Any, impressions: Any, reward: Any, places: Any, theta: Any
 ) -> None:  # fmt: skip  # pragma: no cover
-    coordinate, dims, few, offsets, first, gamma = places
+    base, cells, positions, dims, few, offsets, first, gamma = places
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
         if few[q]:
             continue
         while length < rows.shape[1] and rows[g, length] >= 0:
-            at[length] = coordinate[rows[g, length], length]
-            theta[rows[g, length], length] += reward[g]
+            cell = cell_at(cells, positions, rows[g, length], length)
+            at[length] = cell - base[q]
+            theta[cell] += reward[g]
             length += 1
-        base, size = offsets[q - first], dims[q]
+        start, size = offsets[q - first], dims[q]
         for j in range(length):
             for k in range(j + 1):  # the lower triangle
-                gamma[base + max(at[j], at[k]) * size + min(at[j], at[k])] += impressions[g]
+                gamma[start + max(at[j], at[k]) * size + min(at[j], at[k])] += impressions[g]
 
 
 @njit(nogil=True)
@@ -185,7 +181,7 @@ def _weigh(
     queries: Any, rows: Any, impressions: Any, reward: Any, reward2: Any, places: Any, u: Any, phi: Any, total: Any,
     out: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
-    coordinate, dims, few, offsets, first, gamma = places
+    base, cells, positions, dims, few, offsets, first, gamma = places
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(queries)):
         q, length = queries[g], 0
@@ -193,18 +189,19 @@ def _weigh(
             continue
         w = expected = leverage = 0.0
         while length < rows.shape[1] and rows[g, length] >= 0:
-            at[length] = coordinate[rows[g, length], length]
-            w += u[rows[g, length], length]
-            expected += phi[rows[g, length], length]
+            cell = cell_at(cells, positions, rows[g, length], length)
+            at[length] = cell - base[q]
+            w += u[cell]
+            expected += phi[cell]
             length += 1
         out[q, 9] += impressions[g] * expected**2
         if abs(w) <= NONE:
             continue
-        base, size = offsets[q - first], dims[q]
+        start, size = offsets[q - first], dims[q]
         for j in range(length):
-            leverage += gamma[base + at[j] * (size + 1)]
+            leverage += gamma[start + at[j] * (size + 1)]
             for k in range(j):
-                leverage += 2 * gamma[base + at[j] * size + at[k]]
+                leverage += 2 * gamma[start + at[j] * size + at[k]]
         account(w, impressions[g], reward[g], reward2[g], expected, 1 - leverage / total[q], out[q])
 
 
@@ -212,7 +209,7 @@ def _weigh(
 def _solve(
     last: Any, places: Any, judged: Any, theta: Any, u: Any, phi: Any, sigma2: Any, lost: Any, kappa: Any, doubt: Any
 ) -> None:  # fmt: skip  # pragma: no cover
-    coordinate, dims, few, offsets, first, gamma = places
+    base, cells, positions, dims, few, offsets, first, gamma = places
     starts, lengths, n, target, own, room = judged
     for q in range(first, last):
         if few[q]:
@@ -224,14 +221,20 @@ def _solve(
                 matrix[i, j] /= n[q]
                 matrix[j, i] = matrix[i, j]
         items = starts[q + 1] - starts[q]
-        mine = slice(starts[q], starts[q + 1])
         if room[q].sum():
-            kappa[q] = least_ratio_of_slots(matrix, coordinate[mine], own[mine], room[q])
+            at = np.full(items, -1, dtype=np.int64)
+            for a in range(items):
+                p = starts[q] + a
+                if own[p] >= 0 and cells[p] < cells[p + 1]:
+                    cell = cell_at(cells, positions, p, own[p])
+                    if positions[cell] == own[p]:
+                        at[a] = cell - base[q]
+            kappa[q] = least_ratio_of_slots(matrix, at, own[starts[q] : starts[q + 1]], room[q])
         elif size == items * lengths[q]:
             kappa[q] = least_ratio(matrix, items, lengths[q])
         original = matrix.copy()
         if swept(matrix):
-            _finish(q, starts, coordinate, n, target, matrix, original, theta, u, phi, sigma2, lost)
+            _finish(q, base, n, target, matrix, original, theta, u, phi, sigma2, lost)
         else:
             matrix[:] = original
             doubt[q - first] = True
@@ -255,16 +258,19 @@ def least_ratio(matrix: Any, items: Any, length: Any) -> float:  # pragma: no co
 
 
 @njit(nogil=True)
-def least_ratio_of_slots(matrix: Any, coordinate: Any, own: Any, room: Any) -> float:  # pragma: no cover
-    """Likewise of uniform pages, where item a stands at own[a] (-1: nowhere) as one of room[own[a]] items."""
+def least_ratio_of_slots(matrix: Any, at: Any, own: Any, room: Any) -> float:  # pragma: no cover
+    """Likewise of uniform pages, where item a stands at own[a] (-1: nowhere) as one of room[own[a]] items.
+
+    at[a] is its coordinate there, -1 where it has none.
+    """
     least = alone = np.inf
     for a in range(len(own)):
-        i = coordinate[a, own[a]] if own[a] >= 0 else -1
+        i = at[a]
         if own[a] >= 0 and i < 0:
             return 0.0
         for b in range(a):
             if i >= 0 and own[b] >= 0 and own[a] != own[b]:
-                least = min(least, matrix[i, coordinate[b, own[b]]] * room[own[a]] * room[own[b]])
+                least = min(least, matrix[i, at[b]] * room[own[a]] * room[own[b]])
         if i >= 0:
             alone = min(alone, matrix[i, i] * room[own[a]])
     return least if least < np.inf else alone
@@ -272,29 +278,20 @@ def least_ratio_of_slots(matrix: Any, coordinate: Any, own: Any, room: Any) -> f
 
 @njit(nogil=True)
 def _finish(
-    q: Any, starts: Any, coordinate: Any, n: Any, target: Any, inverse: Any, gamma: Any, theta: Any, u: Any, phi: Any,
-    sigma2: Any, lost: Any,
+    q: Any, base: Any, n: Any, target: Any, inverse: Any, gamma: Any, theta: Any, u: Any, phi: Any, sigma2: Any,
+    lost: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
-    """u = Γ†q and φ = Γ†θ as tables, and what of q is outside Γ's range."""
-    size, positions = len(inverse), target.shape[1]
-    shown, credit, left = np.empty(size), np.empty(size), np.zeros(size)
-    weight, worth = np.zeros(size), np.zeros(size)
-    for p in range(starts[q], starts[q + 1]):
-        for k in range(positions):
-            if coordinate[p, k] >= 0:
-                shown[coordinate[p, k]] = target[p, k]
-                credit[coordinate[p, k]] = theta[p, k] / n[q]
+    """u = Γ†q and φ = Γ†θ, and what of q is outside Γ's range."""
+    size, start = len(inverse), base[q]
     for i in range(size):
+        weight = worth = 0.0
         for j in range(size):
-            weight[i] += inverse[i, j] * shown[j]
-            worth[i] += inverse[i, j] * credit[j]
+            weight += inverse[i, j] * target[start + j]
+            worth += inverse[i, j] * theta[start + j]
+        u[start + i], phi[start + i] = weight, worth / n[q]
     for i in range(size):
-        left[i] = shown[i]
+        left = target[start + i]
         for j in range(size):
-            left[i] -= gamma[i, j] * weight[j]
-        sigma2[q] += shown[i] * weight[i]
-        lost[q] += left[i] ** 2
-    for p in range(starts[q], starts[q + 1]):
-        for k in range(positions):
-            if coordinate[p, k] >= 0:
-                u[p, k], phi[p, k] = weight[coordinate[p, k]], worth[coordinate[p, k]]
+            left -= gamma[i, j] * u[start + j]
+        sigma2[q] += target[start + i] * u[start + i]
+        lost[q] += left**2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,12 @@ from counterrank.estimate.pseudoinverse import uniform
 from counterrank.estimate.pseudoinverse.gamma import least_ratio, least_ratio_of_slots
 from counterrank.estimate.pseudoinverse.largest import largest_weight
 from counterrank.estimate.pseudoinverse.pinv import pseudoinverse
+from counterrank.ids import Codes
 from counterrank.policy.base import BoundPolicy
 from counterrank.policy.product import BoundSlots
 from counterrank.policy.scores import BoundScores
 from counterrank.setting.evidence import LogEvidence
+from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table
 
 
@@ -24,17 +28,19 @@ from counterrank.statistics.pairs import Table
 class Known:
     """What the given logging policy and the target say, one number per query, but for u."""
 
-    u: Table  # (P, K) Γ†q
+    u: Vector  # Γ†q: of the log's cells, (C,), or of every pair at every position, pair by pair
     sigma2: Vector  # qᵀΓ†q
     lost: Vector  # ‖(I − ΓΓ†)q‖²
     largest: Vector  # |qᵀΓ†1_A| over the rankings that the policy can show; NaN where these are not known
     kappa: Vector
     condition: Vector
     drawn: Vector  # variance of the query's value from rankings that were drawn to know Γ; 0 where none were
+    least: Vector  # the sum over positions of the least u there, or of 0
+    most: Vector  # the same of the largest
 
     @classmethod
-    def of(cls, u: Table, found: Table) -> Known:
-        """From u and (6, Q): the other fields in turn."""
+    def of(cls, u: Vector, found: Table) -> Known:
+        """From u and (8, Q): the other fields in turn."""
         return cls(u=u, **dict(zip([each.name for each in fields(cls)][1:], found, strict=True)))
 
 
@@ -46,25 +52,99 @@ def closed_forms(logging: BoundPolicy) -> NDArray[np.bool_]:
     return np.full(size, isinstance(logging, BoundSlots))
 
 
-def solve(evidence: LogEvidence, target: Table, judged: BoundPolicy | None = None) -> Known:
-    """Query by query: only one matrix is in memory at a time. `judged` is the policy with these marginals, if any."""
-    pairs, logging = evidence.counts.pairs, evidence.logging
+class Shown(Protocol):
+    """A q of every query: what a policy shows, or a sum of such."""
+
+    def part(self, first: int, last: int) -> Table:
+        """Of the pairs of queries first to last, (pairs, K)."""
+
+    def at(self, rows: Codes, positions: Codes) -> Vector:
+        """Of each pair at the position; rows rise."""
+
+    def squares(self) -> Vector:
+        """(P,) Σₖ of the squares."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Policies, each times a number, added up."""
+
+    sides: Sequence[tuple[float, BoundPolicy]]
+
+    def part(self, first: int, last: int) -> Table:
+        return np.asarray(sum(gain * side.part(first, last) for gain, side in self.sides))
+
+    def at(self, rows: Codes, positions: Codes) -> Vector:
+        return np.asarray(sum(gain * side.at(rows, positions) for gain, side in self.sides))
+
+    def squares(self) -> Vector:
+        pairs = self.sides[0][1].pairs
+        return np.concatenate([np.square(self.part(q, q + 1)).sum(axis=1) for q in range(len(pairs.query_ids))])
+
+
+@dataclass(frozen=True)
+class InCells:
+    """Numbers of the log's cells, and 0 elsewhere."""
+
+    counts: Counts
+    values: Vector
+
+    def part(self, first: int, last: int) -> Table:
+        starts = self.counts.pairs.starts
+        return self.counts.cells.dense(self.values, int(starts[first]), int(starts[last]))
+
+    def at(self, rows: Codes, positions: Codes) -> Vector:
+        return self.counts.cells.at(self.values, rows, positions)
+
+    def squares(self) -> Vector:
+        return self.counts.cells.by_pair(self.values**2)
+
+
+def solve(evidence: LogEvidence, target: Shown, judged: BoundPolicy | None = None, everywhere: bool = False) -> Known:
+    """Query by query: only one matrix is in memory at a time. `judged` is the policy with these marginals, if any.
+
+    u is of the log's cells, or of every pair at every position (`everywhere`).
+    """
+    pairs, logging, cells = evidence.counts.pairs, evidence.logging, evidence.cells
     size = len(evidence.counts.impressions)
     if isinstance(logging, BoundSlots):
-        u, found = pi_slots.solve(logging, target)
-        return Known.of(u, found)
-    u, found = np.zeros(target.shape), np.zeros((6, size))
+        weight, found = pi_slots.solve(logging, target)
+        found = np.vstack([found, _reach_of_slots(logging, weight)])
+        if everywhere:
+            own = np.zeros((len(pairs), cells.depth))
+            own[logging.rows, logging.slots % max(cells.depth, 1)] = weight
+            return Known.of(own.ravel(), found)
+        of_pair = np.zeros(len(pairs))
+        of_pair[logging.rows] = weight
+        return Known.of(np.where(logging.position_of[cells.rows] == cells.positions, of_pair[cells.rows], 0.0), found)
+    u, found = np.zeros(len(pairs) * cells.depth if everywhere else len(cells)), np.zeros((8, size))
     tied = closed_forms(logging)
     slots = judged if isinstance(judged, BoundSlots) else None
-    credit = mean_reward(evidence) if not tied.all() else u
+    credit = mean_reward(evidence)
     for q in range(size):
         rows, length = slice(pairs.starts[q], pairs.starts[q + 1]), int(min(pairs.lengths[q], pairs.positions))
-        shown = target[rows, :length]
+        shown, mine = target.part(q, q + 1)[:, :length], np.zeros((rows.stop - rows.start, cells.depth))
         if tied[q] and isinstance(logging, BoundScores):
-            u[rows, :length], found[:, q] = _uniform_query(logging, q, shown)
+            mine[:, :length], found[:6, q] = _uniform_query(logging, q, shown)
         else:
-            u[rows, :length], found[:, q] = _matrix_query(logging, q, shown, credit[rows, :length], slots)
+            given = credit.part(q, q + 1)[:, :length]
+            mine[:, :length], found[:6, q] = _matrix_query(logging, q, shown, given, slots)
+        found[6, q], found[7, q] = np.minimum(mine.min(axis=0), 0.0).sum(), np.maximum(mine.max(axis=0), 0.0).sum()
+        if everywhere:
+            u[rows.start * cells.depth : rows.stop * cells.depth] = mine.ravel()
+        else:
+            here = slice(cells.starts[rows.start], cells.starts[rows.stop])
+            u[here] = mine[cells.rows[here] - rows.start, cells.positions[here]]
     return Known.of(u, found)
+
+
+def _reach_of_slots(logging: BoundSlots, weight: Vector) -> Table:
+    """(2, Q) the sums over slots of the least and of the largest weight of an item, or of 0."""
+    size, depth = len(logging.pairs.query_ids), logging.pairs.positions
+    least, most = np.zeros(size * depth), np.zeros(size * depth)
+    np.minimum.at(least, logging.slots, weight)
+    np.maximum.at(most, logging.slots, weight)
+    return np.stack([each.reshape(size, depth).sum(axis=1) for each in (least, most)])
 
 
 def _uniform_query(logging: BoundScores, q: int, shown: Table) -> tuple[Table, tuple[float, ...]]:
@@ -97,8 +177,9 @@ def _matrix_query(
     left[active] -= matrix @ u[active]
     kappa = 0.0
     if slots is not None:
-        mine, cell = slice(slots.pairs.starts[q], slots.pairs.starts[q + 1]), np.arange(shown.size).reshape(shown.shape)
-        kappa = float(least_ratio_of_slots(gamma.matrix, cell, slots.position_of[mine], slots.sizes[q]))
+        own = slots.position_of[slots.pairs.starts[q] : slots.pairs.starts[q + 1]]
+        at = np.where(own >= 0, np.arange(len(own)) * shown.shape[1] + own, -1)
+        kappa = float(least_ratio_of_slots(gamma.matrix, at, own, slots.sizes[q]))
     elif len(active) == shown.size:
         kappa = float(least_ratio(gamma.matrix, *shown.shape))
     variance = 0.0
@@ -113,13 +194,13 @@ def _matrix_query(
     return table, (float((table * shown).sum()), float((left**2).sum()), largest, kappa, condition, variance)
 
 
-def mean_reward(evidence: LogEvidence) -> Table:
-    """θ̂, (P, K): the mean over a query's impressions of the reward where the pair is shown at the position, else 0."""
-    counts = evidence.counts
-    out = np.zeros(counts.shown.size)
+def mean_reward(evidence: LogEvidence) -> InCells:
+    """θ̂: the mean over a query's impressions of the reward where the pair is shown at the position, else 0."""
+    counts, cells = evidence.counts, evidence.cells
+    out = np.zeros(len(cells))
     assert counts.pages is not None  # noqa: S101 - the plan asked for them
     for chunk in counts.pages.chunks():
         group, position = np.nonzero(chunk.rows >= 0)
-        at = chunk.rows[group, position] * counts.shown.shape[1] + position
-        out += np.bincount(at, (chunk.reward + counts.origin * chunk.impressions)[group], out.size)
-    return np.asarray(out.reshape(counts.shown.shape) / counts.impressions[counts.pairs.queries][:, None])
+        at = cells.find(chunk.rows[group, position], position)
+        out += np.bincount(at, (chunk.reward + counts.origin * chunk.impressions)[group], len(out))
+    return InCells(counts, out / counts.impressions[counts.cell_queries])

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from counterrank.errors import InputError
-from counterrank.estimate.base import Distance, Vector, reach_of
+from counterrank.estimate.base import Distance, Vector
 from counterrank.estimate.groups import FEW, overall_variance
 from counterrank.estimate.influence import Influence, Moved, alike
 from counterrank.estimate.list_sums import ListSums, weigh_alike
@@ -21,7 +21,8 @@ from counterrank.estimate.pseudoinverse.pinv import ILL
 from counterrank.policy.product import BoundSlots
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import Evidence, LogEvidence
-from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.cells import of_rankings
+from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 
@@ -32,9 +33,9 @@ class PageSums:
     sums: ListSums
     distance: Distance
     drawn: float = 0.0
-    u: Table | None = None  # Γ†q, whose sum over a ranking is its weight; None where every weight is 1
-    phi: Table | None = (
-        None  # Γ̂†θ̂, whose sum over a ranking is its expected reward, where shares tell of the logging policy
+    u: Vector | None = None  # (C,) Γ†q, whose sum over a ranking is its weight; None where every weight is 1
+    phi: Vector | None = (
+        None  # (C,) Γ̂†θ̂, whose sum over a ranking is its expected reward, where shares tell of the logging policy
     )
 
     limits: tuple[float, float] | None = None  # between what numbers a weight can lie, where that is not its reach
@@ -49,9 +50,9 @@ class PageSums:
             q = chunk.queries
             if u is None:
                 return alike(len(q), gain, -gain * shift - out[q], 1.0, counts.origin)
-            w = of_rankings(u, chunk)
+            w = of_rankings(counts.cells, u, chunk.rows)
             w = np.where(np.abs(w) > NONE, w, 0.0)
-            centre = of_rankings(self.phi, chunk) if self.phi is not None else shift
+            centre = of_rankings(counts.cells, self.phi, chunk.rows) if self.phi is not None else shift
             slope, none = gain * w, np.zeros(len(q))
             return Moved(slope, back[q] - slope * centre, none, w, none > 0, slope * counts.origin)
 
@@ -94,7 +95,9 @@ def _from_shares(evidence: Evidence) -> PageSums:
     if evidence.same:
         return _same(evidence, gamma.kappa)
     summed = _regressed(evidence, gamma)
-    summed.unsupported, summed.warnings = _support(evidence, gamma.lost, gamma.norm, gamma.condition)
+    norm = evidence.per_query(evidence.target.squares())
+    outside = np.maximum(norm - evidence.cells_per_query(evidence.shown_by_target**2), 0.0)  # where nothing was logged
+    summed.unsupported, summed.warnings = _support(evidence, gamma.lost + outside, norm, gamma.condition)
     distance = _distance(evidence, gamma.sigma2, gamma.sums[:, 8], gamma.kappa)
     return PageSums(summed, distance, u=gamma.u, phi=gamma.phi)
 
@@ -120,13 +123,12 @@ def _regressed(evidence: Evidence, gamma: LogGamma) -> ListSums:
 
 def _from_policy(evidence: Evidence) -> PageSums:
     """Γ of a given logging policy: weights are known, and an impression's influence is w·f − V."""
-    counts, target = evidence.counts, evidence.shown_by_target
-    size = len(counts.impressions)
-    known = pi_known.solve(evidence, target, evidence.target)
+    counts = evidence.counts
+    known = pi_known.solve(evidence, evidence.target, evidence.target)
     if evidence.same:
         return _same(evidence, known.kappa)
     sums, logged, impossible = _held(evidence, known.u)
-    norm = sum_by(counts.pairs.queries, (target**2).sum(axis=1), size)
+    norm = evidence.per_query(evidence.target.squares())
     unsupported, said = _support(evidence, known.lost, norm, known.condition)
     share = counts.impressions / counts.total
     drawn = float((share**2 * known.drawn).sum())
@@ -142,20 +144,19 @@ def _from_policy(evidence: Evidence) -> PageSums:
         )
     sums.unsupported, sums.warnings = unsupported, said
     largest = np.where(np.isnan(known.largest), logged, known.largest)
-    least, most = reach_of(known.u, counts)
     limit = np.where(np.isnan(known.largest), np.inf, known.largest)
-    limits = float(np.maximum(least, -limit).min()), float(np.minimum(most, limit).max())
+    limits = float(np.maximum(known.least, -limit).min()), float(np.minimum(known.most, limit).max())
     return PageSums(sums, _distance(evidence, known.sigma2, largest, known.kappa), drawn, known.u, limits=limits)
 
 
-def _held(evidence: Evidence, u: Table) -> tuple[ListSums, Vector, float]:
+def _held(evidence: Evidence, u: Vector) -> tuple[ListSums, Vector, float]:
     """Sums with the weights u·1_A, each query's largest weight, and impressions of impossible rankings."""
     counts = evidence.counts
     size = len(counts.impressions)
     held, largest, impossible = np.zeros((5, size)), np.zeros(size), 0.0
     assert counts.pages is not None  # noqa: S101 - `weigh` looked
     for chunk in counts.pages.chunks():
-        w = of_rankings(u, chunk)
+        w = of_rankings(counts.cells, u, chunk.rows)
         w = np.where(np.abs(w) > NONE, w, 0.0)
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         np.maximum.at(largest, chunk.queries, np.abs(w))
@@ -163,12 +164,6 @@ def _held(evidence: Evidence, u: Table) -> tuple[ListSums, Vector, float]:
         for row, values in enumerate((w * f, w * n, w**2 * n, w**2 * f, w**2 * f2)):
             held[row] += sum_by(chunk.queries, values, size)
     return ListSums.of_known(held), largest, impossible
-
-
-def of_rankings(table: Table, chunk: Rankings) -> Vector:
-    """The sum of a table over the pairs of each ranking."""
-    inside = chunk.rows >= 0
-    return np.asarray(np.where(inside, table[chunk.rows, np.arange(chunk.rows.shape[1])], 0.0).sum(axis=1))
 
 
 def apart(one: Evidence, other: Evidence, gains: tuple[float, float]) -> tuple[Vector, Vector]:
@@ -179,15 +174,15 @@ def apart(one: Evidence, other: Evidence, gains: tuple[float, float]) -> tuple[V
         return zero, zero
     sides = list(zip((one, other), gains, (1, -1), strict=True))
     if one.shares:
-        gap = np.sum([sign * gain * side.shown_by_target for side, gain, sign in sides], axis=0)
+        gap = gains[0] * one.shown_by_target - gains[1] * other.shown_by_target
         with one_thread():
             return _regressed(one, LogGamma(one.counts, gap)).thin, zero
     if not any(weigh(side).drawn for side, _, _ in sides):
         return zero, zero
     # a logging policy that judges itself has weights of 1, however its rankings were drawn
-    gap = np.sum([sign * gain * side.shown_by_target for side, gain, sign in sides if not side.same], axis=0)
+    apart = pi_known.Gap([(sign * gain, side.target) for side, gain, sign in sides if not side.same])
     with one_thread():
-        return zero, pi_known.solve(one, gap, one.target).drawn
+        return zero, pi_known.solve(one, apart, one.target).drawn
 
 
 def _same(evidence: Evidence, kappa: Vector) -> PageSums:

@@ -31,20 +31,20 @@ def page_credits(evidence: LogEvidence) -> Phi:
 
     Σⱼ φ̂(aⱼ, j) is what `pi` estimates for the sure ranking (a₁, …, a_K).
     """
-    counts = evidence.counts
+    counts, cells = evidence.counts, evidence.cells
     if evidence.shares:
-        shares = counts.shown / counts.impressions[counts.pairs.queries][:, None]
+        shares = counts.shown / counts.impressions[counts.cell_queries]
         gamma = LogGamma(counts, shares)
         values = gamma.phi + counts.origin * gamma.u  # Γ†·shares is the φ̂ of a reward of 1
-        return Phi(values, shares, ill_conditioned(evidence, gamma.condition))
-    known = pi_known.solve(evidence, pi_known.mean_reward(evidence))
+        return Phi(cells.dense(values), cells.dense(shares), ill_conditioned(evidence, gamma.condition))
+    known = pi_known.solve(evidence, pi_known.mean_reward(evidence), everywhere=True)
     shown = evidence.logging.marginals()
     said = ill_conditioned(evidence, known.condition)
     if known.drawn.any():
         said.append("chances of two items at once were drawn, not summed: what is learnt has some of their noise")
-    outside = float(counts.shown[shown <= 0].sum() / max(counts.shown.sum(), 1))
+    outside = float(counts.shown[evidence.shown_by_logging <= 0].sum() / max(counts.shown.sum(), 1))
     if outside > 0:
         said.append(
             f"{outside:.1%} of what the log shows is never shown by the given logging policy: is it the right one?"
         )
-    return Phi(np.where(shown > 0, known.u, 0.0), shown, said)
+    return Phi(np.where(shown > 0, known.u.reshape(shown.shape), 0.0), shown, said)

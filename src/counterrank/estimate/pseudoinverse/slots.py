@@ -12,31 +12,44 @@ and freeing u of the null space as well gives Γ†q. If q is a policy's on thes
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from counterrank.estimate.base import Vector
 from counterrank.ids import Codes
 from counterrank.policy.product import BoundSlots
-from counterrank.statistics.pairs import Table, sum_by
+from counterrank.setting.evidence import ROUNDING
+from counterrank.statistics.pairs import sum_by
 
 
-def solve(logging: BoundSlots, target: Table) -> tuple[Table, Vector]:
-    """Γ†q (P, K), and (6, Q): qᵀΓ†q, ‖(I − ΓΓ†)q‖², the largest |weight|, κ, a bound on the condition number, and 0.
+class Shown(Protocol):
+    """A q of every query, as `known.Shown`."""
 
-    κ compares with pages uniform over the product of the slots' items. The condition number is at most L·max μ/min μ,
-    since Γ = D^½MD^½ with D = diag(μ) and an M whose eigenvalues are 0, 1 and L.
+    def at(self, rows: Codes, positions: Codes) -> Vector: ...
+
+    def squares(self) -> Vector: ...
+
+
+def solve(logging: BoundSlots, target: Shown) -> tuple[Vector, Vector]:
+    """Γ†q of the items that can be shown, `logging.rows`, each at its own position; and numbers of each query, (6, Q).
+
+    These are qᵀΓ†q, ‖(I − ΓΓ†)q‖², the largest |weight|, κ, a bound on the condition number, and 0. κ compares with
+    pages uniform over the product of the slots' items. The condition number is at most L·max μ/min μ, since
+    Γ = D^½MD^½ with D = diag(μ) and an M whose eigenvalues are 0, 1 and L.
     """
     size, depth = len(logging.pairs.query_ids), logging.pairs.positions
     rows, slots, mu = logging.rows, logging.slots, logging.chance_of[logging.rows]
     of_slot, query = slots % depth, slots // depth
-    u, found = np.zeros(target.shape), np.zeros((6, size))
+    shown, found, out = np.empty(len(rows)), np.zeros((6, size)), target.squares()
     found[2] = np.where(logging.shown > 0, 0.0, np.nan)
-    outside = target.copy()
-    outside[rows, of_slot] = 0.0
-    out = (outside**2).sum(axis=1)
+    rising = np.argsort(rows)
+    shown[rising] = target.at(rows[rising], of_slot[rising])
+    whole = out[rows]
+    out[rows] = np.where(whole - shown**2 > ROUNDING * whole, whole - shown**2, 0.0)  # at other positions
     found[1] = sum_by(logging.pairs.queries, out, size)
     if len(rows) == 0:
-        return u, found
+        return shown, found
     items = np.bincount(slots, minlength=size * depth).astype(np.float64)  # n_j
     places = np.maximum(logging.shown, 1)
 
@@ -47,10 +60,8 @@ def solve(logging: BoundSlots, target: Table) -> tuple[Table, Vector]:
         level = (totals.reshape(size, depth) * share).sum(axis=1) / np.where(logging.shown > 0, share.sum(axis=1), 1.0)
         return values - ((totals - np.repeat(level, depth)) * share.ravel())[slots], level
 
-    shown = target[rows, of_slot]
     kept, level = freed(shown)
     weight, _ = freed(kept / mu - (level * (places - 1) / places)[query])
-    u[rows, of_slot] = weight
     found[0] = sum_by(query, kept * weight, size)
     found[1] += sum_by(query, (shown - kept) ** 2, size)
     heads = np.flatnonzero(np.r_[True, slots[1:] != slots[:-1]])
@@ -63,7 +74,7 @@ def solve(logging: BoundSlots, target: Table) -> tuple[Table, Vector]:
     np.maximum.at(top, query, mu)
     np.minimum.at(least, query, mu)
     found[4] = places * top / least
-    return u, found
+    return weight, found
 
 
 def _kappa(logging: BoundSlots, mu: Vector, heads: Codes) -> Vector:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.statistics.cells import cell_at
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import sum_by
 
@@ -51,9 +52,9 @@ class Span:
 def span(counts: Counts, distinct: Vector) -> Span:
     """Of the log's own rankings, of which a query has `distinct` ones."""
     pairs, size, depth = counts.pairs, len(counts.impressions), counts.pairs.positions
-    shown = counts.shown > 0
-    items = sum_by(pairs.queries, np.asarray(shown.any(axis=1)), size)[:, None]
-    seen = np.stack([sum_by(pairs.queries, shown[:, k], size) for k in range(depth)], axis=1)  # (Q, K) items at k
+    items = sum_by(pairs.queries, np.diff(counts.cells.starts) > 0, size)[:, None]
+    at = counts.cell_queries * depth + counts.cells.positions
+    seen = np.bincount(at, minlength=size * depth).reshape(size, depth).astype(np.float64)  # (Q, K) items at k
     upto = np.minimum(np.arange(1, depth + 1), pairs.lengths[:, None])  # (Q, K) L
     inside = np.arange(depth) < pairs.lengths[:, None]
     cells = np.cumsum(np.where(inside, seen, 0.0), axis=1)
@@ -97,19 +98,22 @@ def _ranks(
 
     S is of `most` rankings of a query.
     """
-    pairs, depth = counts.pairs, counts.pairs.positions
+    depth = counts.pairs.positions
     number = np.full(len(depths), -1, dtype=np.int64)
     number[deep] = np.arange(len(deep))
-    row, position = np.nonzero((counts.shown > 0) & (np.arange(depth) < depths[pairs.queries][:, None]))
-    order = np.lexsort((row, position, pairs.queries[row]))
-    row, position = row[order], position[order]
-    of = number[pairs.queries[row]]
+    cells = counts.cells
+    used = np.flatnonzero(cells.positions < depths[counts.cell_queries])
+    used = used[np.lexsort((cells.rows[used], cells.positions[used], counts.cell_queries[used]))]
+    row, position = cells.rows[used], cells.positions[used]
+    of = number[counts.cell_queries[used]]
     sizes = np.bincount(of, minlength=len(deep))
     starts = np.cumsum(sizes) - sizes
-    coordinate = np.full(counts.shown.shape, -1, dtype=np.int64)
-    coordinate[row, position] = np.arange(len(row)) - starts[of]
+    coordinate = np.full(len(cells), -1, dtype=np.int64)
+    coordinate[used] = np.arange(len(row)) - starts[of]
+    shape = cells.starts, cells.positions
     ends = np.cumsum(np.where(np.arange(depth) < depths[deep][:, None], seen[deep], 0), axis=1).astype(np.int64)
-    totals = np.stack([sum_by(pairs.queries, counts.shown[:, k], len(depths)) for k in range(depth)], axis=1)[deep]
+    at = counts.cell_queries * depth + cells.positions
+    totals = sum_by(at, counts.shown, len(depths) * depth).reshape(-1, depth)[deep]
     short = np.cumsum(totals[:, :-1] > totals[:, 1:], axis=1)  # lengths below K that lists have
     extra = np.concatenate([np.zeros((len(deep), 1)), short], axis=1)
     needed = ends - np.arange(1, depth + 1) + 1 + extra
@@ -123,7 +127,7 @@ def _ranks(
         assert counts.rankings is not None  # noqa: S101 - the plan asked for them
         left = most[first:last].astype(np.int64)
         for chunk in counts.rankings.chunks():
-            _add(number[chunk.queries], chunk.rows, coordinate, first, last, offsets, sizes, left, gram)
+            _add(number[chunk.queries], chunk.rows, shape, coordinate, first, last, offsets, sizes, left, gram)
             if not left.any():
                 break
         for d in first + np.flatnonzero(complete[first:last]):
@@ -149,17 +153,21 @@ def _sums(lower: Vector, positions: Codes, items: Codes) -> tuple[int, int]:
 
 @njit(nogil=True)
 def _add(
-    numbers: Any, rows: Any, coordinate: Any, first: Any, last: Any, offsets: Any, sizes: Any, left: Any, gram: Any
-) -> None:  # pragma: no cover
+    numbers: Any, rows: Any, cells: Any, coordinate: Any, first: Any, last: Any, offsets: Any, sizes: Any, left: Any,
+    gram: Any,
+) -> None:  # fmt: skip  # pragma: no cover
     """Each different ranking once, whatever its impressions: the lower triangles."""
+    starts, positions = cells
     at = np.empty(rows.shape[1], dtype=np.int64)
     for g in range(len(numbers)):
         d, length = numbers[g], 0
         if d < first or d >= last or left[d - first] == 0:
             continue
         left[d - first] -= 1
-        while length < rows.shape[1] and rows[g, length] >= 0 and coordinate[rows[g, length], length] >= 0:
-            at[length] = coordinate[rows[g, length], length]
+        while length < rows.shape[1] and rows[g, length] >= 0:
+            at[length] = coordinate[cell_at(starts, positions, rows[g, length], length)]
+            if at[length] < 0:
+                break
             length += 1
         base = offsets[d - first]
         for j in range(length):

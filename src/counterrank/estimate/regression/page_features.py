@@ -26,7 +26,7 @@ class PageFeatures:
             raise InputError("the features were not read")
         counts = evidence.counts
         table, gone = evidence.features, evidence.featureless
-        shown = counts.shown.sum(axis=1)
+        shown = counts.cells.by_pair(counts.shown)
         known = (shown > 0) & ~gone
         if not known.any():
             raise Unanswerable(
@@ -35,7 +35,7 @@ class PageFeatures:
         filled = np.where(gone[:, None], table[known].mean(axis=0), table)
         self.values: Table = np.concatenate([filled, np.zeros((1, filled.shape[1]))])  # the row of -1 is the last
         self.positions = counts.pairs.positions
-        self.may_be_empty: Codes = np.flatnonzero(counts.shown.sum(axis=0) < counts.total)
+        self.may_be_empty: Codes = np.flatnonzero(counts.cells.by_position(counts.shown) < counts.total)
         self.width = self.values.shape[1] * self.positions + len(self.may_be_empty)
         self._gone, self._shown = gone, shown
 
@@ -46,13 +46,20 @@ class PageFeatures:
 
     def expected(self, evidence: Evidence) -> Table:
         """(Q, width): the features of the target's pages, summed over each query's impressions."""
-        counts = evidence.counts
-        shown = counts.shown.astype(np.float64)
-        if not evidence.same:
-            shown = evidence.shown_by_target * counts.impressions[counts.pairs.queries][:, None]
-        columns = [shown[:, k, None] * self.values[:-1] for k in range(self.positions)]
-        of_pair = np.concatenate([*columns, shown[:, self.may_be_empty]], axis=1)
-        return np.add.reduceat(of_pair, counts.pairs.starts[:-1], axis=0)
+        counts, pairs = evidence.counts, evidence.counts.pairs
+        out, features = np.empty((len(counts.impressions), self.width)), self.values.shape[1]
+        for first, last in pairs.blocks(ENTRIES // max(features, 1)):
+            mine = slice(int(pairs.starts[first]), int(pairs.starts[last]))
+            if evidence.same:
+                shown = counts.cells.dense(counts.shown, mine.start, mine.stop).astype(np.float64)
+            else:
+                often = np.repeat(counts.impressions[first:last], pairs.sizes[first:last])
+                shown = evidence.target.part(first, last) * often[:, None]
+            starts = pairs.starts[first:last] - mine.start
+            slots = (shown[:, :, None] * self.values[mine][:, None]).reshape(len(shown), -1)
+            every = np.concatenate([slots, shown[:, self.may_be_empty]], axis=1)
+            out[first:last] = np.add.reduceat(every, starts, axis=0)
+        return out
 
     def blocks(self, rankings: Codes) -> Iterator[slice]:
         """Parts of these rankings whose features fit into memory."""
@@ -71,7 +78,7 @@ class PageFeatures:
     def without(self, evidence: Evidence) -> tuple[float, list[str]]:
         """The share of what the target shows that has no features, averaged over impressions, and words for it."""
         of_log = float(self._shown[self._gone].sum() / self._shown.sum())
-        mass = evidence.shown_by_target.sum(axis=1)
+        mass = evidence.target.exposure(np.ones(self.positions))
         whole = evidence.per_query(mass)
         lost = np.divide(evidence.per_query(mass * self._gone), whole, out=np.zeros_like(whole), where=whole > 0)
         of_target = evidence.mean(lost)

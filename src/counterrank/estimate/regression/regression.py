@@ -46,8 +46,10 @@ class Additive:
         return np.asarray(self.base[queries] + added.sum(axis=1))
 
     def expected(self, evidence: Evidence) -> tuple[Vector, Vector, list[str]]:
-        none = np.zeros(len(self.base))
-        return self.base + evidence.per_query(evidence.shown_by_target * self.worth), none, []
+        none, added = np.zeros(len(self.base)), np.zeros(len(self.worth))
+        for mine, shown in evidence.target.parts():
+            added[mine] = (shown * self.worth[mine]).sum(axis=1)
+        return self.base + evidence.per_query(added), none, []
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def _prediction(evidence: LogEvidence, page: PageFeatures, fold: Codes, models: 
     counts = evidence.counts
     if not all(hasattr(model, "coefficients") for model in models.values()):
         return Whole(page, models, fold)
-    base, worth = np.empty(len(fold)), np.empty(counts.shown.shape)
+    base, worth = np.empty(len(fold)), np.empty((len(counts.pairs), counts.pairs.positions))
     of_pair = fold[counts.pairs.queries]
     for number, model in models.items():
         base[fold == number] = model.intercept

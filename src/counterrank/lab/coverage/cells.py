@@ -12,6 +12,7 @@ from counterrank.engine.plan import Coefficients, Moments
 from counterrank.ids import Ids
 from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import Reading
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
@@ -42,12 +43,18 @@ class WorldCells:
     def reading(self) -> Reading:
         return Reading(rows=int(self.numbers.sum()), rejected=0)
 
+    @property
+    def clusters(self) -> None:
+        """Impressions are independent."""
+
     def sample(self, pairs: Pairs) -> Sample:
+        """All of it: what is counted here is small."""
+        rows = (self.counts.pairs.starts[:-1, None, None] + self.world.rankings)[:, :, None]  # (Q, R, 1, K)
+        coded = (2 * pairs.rows_of(self.counts.pairs)[rows] + self.world.clicks).astype(np.int32)
         query, ranking, outcome = np.nonzero(self.numbers)
-        rows = pairs.starts[query][:, None] + self.world.rankings[ranking]
-        coded = (2 * rows + self.world.clicks[outcome]).astype(np.int32)
-        part = query, coded, self.numbers[query, ranking, outcome], np.full(len(query), NO_DAY)
-        return Sample.gathered([part], coded.shape[1], self.counts.total)
+        none = np.full(len(query), NO_DAY)
+        part = query, coded[query, ranking, outcome], self.numbers[query, ranking, outcome], none
+        return Sample.gathered([part], pairs.positions, self.counts.total)
 
     def moments(self, coefficients: Coefficients) -> Moments:
         world, pairs = self.world, self.counts.pairs
@@ -60,9 +67,9 @@ class WorldCells:
         for weight, offset, scale, constant in zip(
             coefficients.weight, coefficients.offset, coefficients.scale, coefficients.constant, strict=True
         ):
-            w = weight[rows, at]  # (Q, R, K)
+            w = coefficients.cells.dense(weight)[rows, at]  # (Q, R, K)
             term = (w * scale) @ world.clicks.T  # (Q, R, O)
-            r = term - offset[rows, at].sum(axis=2)[:, :, None]
+            r = term - coefficients.cells.dense(offset)[rows, at].sum(axis=2)[:, :, None]
             mean = np.broadcast_to(w.mean(axis=2)[:, :, None], r.shape)
             moved.append(r.ravel())
             sums.append(np.stack([(number * x).sum(axis=(1, 2)) for x in (r, r**2, mean, mean**2)], axis=1))
@@ -95,13 +102,16 @@ def _counts(world: CoverageWorld, came: NDArray[np.int64], numbers: NDArray[np.i
     )
     total = int(numbers.sum())
     seen = world.reward[numbers.any(axis=(0, 1))]
+    shown = np.einsum("qr,rik->qik", of_ranking, at)
+    cells, tally = Cells.of_tables(shown.reshape(-1, places), clicked.reshape(-1, places))
     return Counts(
         pairs=pairs,
         impressions=of_ranking.sum(axis=1),
         reward=reward.sum(axis=1),
         reward2=reward2.sum(axis=1),
-        shown=np.einsum("qr,rik->qik", of_ranking, at).reshape(-1, places),
-        clicked=clicked.reshape(-1, places),
+        cells=cells,
+        shown=tally[0],
+        clicked=tally[1],
         rankings=groups,
         log_impressions=total,
         longest=places,

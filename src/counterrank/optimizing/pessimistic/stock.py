@@ -121,10 +121,9 @@ def logged_places(counts: ClickCounts, most: Codes) -> Codes:
     place = np.full(len(counts.pairs), most.shape[1])
     inside = most >= 0
     place[most[inside]] = np.nonzero(inside)[1]
-    shown = counts.shown.sum(axis=1)
-    depth = np.divide(
-        counts.shown @ np.arange(counts.shown.shape[1]), shown, out=np.full(len(shown), np.inf), where=shown > 0
-    )
+    shown = counts.cells.by_pair(counts.shown)
+    total = counts.cells.weighed(counts.shown, np.arange(counts.cells.depth, dtype=np.float64))
+    depth = np.divide(total, shown, out=np.full(len(shown), np.inf), where=shown > 0)
     out = np.empty(len(place), dtype=np.int64)
     out[np.lexsort((depth, -shown, place))] = np.arange(len(place))
     return out

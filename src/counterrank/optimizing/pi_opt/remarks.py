@@ -68,6 +68,6 @@ def _missing(evidence: LogEvidence, examples: Examples) -> list[str]:
         )
     lost = np.isnan(examples.features).any(axis=1) & ~bare[examples.queries]
     if lost.any():
-        share = counts.shown[lost].sum() / max(counts.shown.sum(), 1)
+        share = counts.cells.by_pair(counts.shown)[lost].sum() / max(counts.shown.sum(), 1)
         said.append(f"{share:.1%} of what the log shows of the other queries has no features: left out")
     return said

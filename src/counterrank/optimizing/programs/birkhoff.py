@@ -9,30 +9,29 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
-from counterrank.statistics.pairs import Pairs, Table
+from counterrank.statistics.pairs import Table
 
 _NOTHING = 1e-11
 
 
-def rankings_of(pairs: Pairs, shown: Table, lengths: Codes) -> tuple[Codes, Codes, NDArray[np.float64]]:
-    """Queries (G,), rankings (G, K) as rows of `pairs`, and probabilities (G,) whose marginals are `shown`.
+def rankings_of(starts: Codes, shown: Table, lengths: Codes) -> tuple[Codes, Codes, NDArray[np.float64]]:
+    """Queries (G,), rankings (G, K) as rows of `shown`, and probabilities (G,) whose marginals are `shown`.
 
-    `shown` is (P, K): every column of a query's first lengths[q] positions sums to 1, no row to more than 1.
+    Query q has the rows starts[q]:starts[q+1]. Each of its first lengths[q] columns sums to 1, no row to more.
 
-    >>> pairs = Pairs(None, None, np.array([0, 2]), np.array([0, 1]), np.array([2]), 2)
-    >>> rankings_of(pairs, np.array([[0.25, 0.75], [0.75, 0.25]]), np.array([2]))[2].tolist()
+    >>> rankings_of(np.array([0, 2]), np.array([[0.25, 0.75], [0.75, 0.25]]), np.array([2]))[2].tolist()
     [0.75, 0.25]
     """
     queries, rows, chances = [], [], []
     for q, length in enumerate(lengths.tolist()):
-        mine = slice(pairs.starts[q], pairs.starts[q + 1])
+        mine = slice(starts[q], starts[q + 1])
         table = np.asarray(shown[mine, :length], dtype=np.float64)
         used = np.flatnonzero(table.sum(axis=1) > _NOTHING)
         held, chance = _split(np.ascontiguousarray(table[used]))
         order = np.argsort(-np.round(chance, 11), kind="stable")  # the most likely first
         held, chance = held[order], chance[order]
         each = np.full((len(chance), shown.shape[1]), -1, dtype=np.int64)
-        each[:, :length] = pairs.starts[q] + used[held]
+        each[:, :length] = starts[q] + used[held]
         queries.append(np.full(len(chance), q, dtype=np.int64))
         rows.append(each)
         chances.append(chance / chance.sum())

@@ -17,7 +17,8 @@ from counterrank.optimizing.programs.assign import assign
 from counterrank.optimizing.programs.birkhoff import rankings_of
 from counterrank.optimizing.programs.exposure import best_exposure
 from counterrank.optimizing.programs.transport import NUDGE, best_marginals
-from counterrank.setting.evidence import LogEvidence
+from counterrank.policy.base import BLOCK
+from counterrank.setting.evidence import LogEvidence, ratios
 from counterrank.statistics.counts import sum_chunks
 from counterrank.statistics.hashing import ranking_keys
 from counterrank.statistics.pairs import Table, sum_by
@@ -34,6 +35,66 @@ class Task:
     evidence: LogEvidence
     allowed: NDArray[np.bool_]  # (P,)
     lengths: Codes  # (Q,)
+
+
+@dataclass(frozen=True)
+class Some:
+    """Some queries of a task, whose (pair × position) tables are in memory at a time."""
+
+    task: Task
+    first: int
+    last: int
+
+    @property
+    def mine(self) -> slice:
+        """The rows of their pairs."""
+        starts = self.task.evidence.counts.pairs.starts
+        return slice(int(starts[self.first]), int(starts[self.last]))
+
+    @property
+    def starts(self) -> Codes:
+        return np.asarray(self.task.evidence.counts.pairs.starts[self.first : self.last + 1] - self.mine.start)
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        return self.task.allowed[self.mine]
+
+    @property
+    def lengths(self) -> Codes:
+        return self.task.lengths[self.first : self.last]
+
+    @property
+    def queries(self) -> Codes:
+        """The query of each pair, from 0."""
+        return np.repeat(np.arange(self.last - self.first), np.diff(self.starts))
+
+    @property
+    def logging(self) -> Table:
+        return self.task.evidence.logging.part(self.first, self.last)
+
+    def table(self, values: Vector) -> Table:
+        """Numbers of cells as a table."""
+        return self.task.evidence.cells.dense(values, self.mine.start, self.mine.stop)
+
+    def drawn(self, shown: Table, gained: Vector) -> Solution:
+        """Rankings with these marginals."""
+        queries, rows, chances = rankings_of(self.starts, shown, self.lengths)
+        return self.solution(queries, rows, chances, gained)
+
+    def solution(self, queries: Codes, rows: Codes, chances: Vector, gained: Vector) -> Solution:
+        rows = np.where(rows >= 0, rows + self.mine.start, -1)
+        return Solution(queries + self.first, rows, chances, gained)
+
+
+def _by_blocks(task: Task, solve: Callable[[Some], Solution]) -> Solution:
+    """Solved some queries at a time: none depends on another."""
+    found = [solve(Some(task, *ends)) for ends in task.evidence.counts.pairs.blocks(BLOCK)]
+    return Solution(
+        np.concatenate([each.queries for each in found]),
+        np.concatenate([each.rows for each in found]),
+        np.concatenate([each.probability for each in found]),
+        np.concatenate([each.value for each in found]),
+    )
 
 
 @dataclass(frozen=True)
@@ -68,13 +129,17 @@ def ips(task: Task) -> Solution:
 def lp_ip(task: Task) -> Solution:
     """max Σ θ·clicks·min(h(a,k)/π(a,k), M) over chances h of (item, position)."""
     evidence = task.evidence
-    logging, clicks = evidence.shown_by_logging, evidence.weights * evidence.counts.clicked
-    worth = np.divide(clicks, logging, out=np.zeros_like(clicks), where=logging > 0)
-    cap = evidence.clip * logging if np.isfinite(evidence.clip) else np.where(logging > 0, np.inf, 0.0)
-    pairs = evidence.counts.pairs
-    shown = best_marginals(worth, cap, logging, task.allowed, pairs.starts, task.lengths)
-    gained = evidence.per_query(worth * np.minimum(shown, cap)) / evidence.counts.impressions
-    return Solution(*rankings_of(pairs, shown, task.lengths), gained)
+    clicks = evidence.weights[evidence.cells.positions] * evidence.counts.clicked
+
+    def solve(some: Some) -> Solution:
+        logging = some.logging
+        worth = ratios(some.table(clicks), logging)
+        cap = evidence.clip * logging if np.isfinite(evidence.clip) else np.where(logging > 0, np.inf, 0.0)
+        shown = best_marginals(worth, cap, logging, some.allowed, some.starts, some.lengths)
+        gained = sum_by(some.queries, (worth * np.minimum(shown, cap)).sum(axis=1), len(some.lengths))
+        return some.drawn(shown, gained / evidence.counts.impressions[some.first : some.last])
+
+    return _by_blocks(task, solve)
 
 
 def lp_pbm(task: Task) -> Solution:
@@ -89,10 +154,12 @@ def lp_item(task: Task) -> Solution:
 
 def ip_ips(task: Task) -> Solution:
     """The one ranking with the largest Σ clicks·min(1/π(a,k), M), items assigned to positions: cief2024, eq. 11."""
-    evidence = task.evidence
-    logging, clicks = evidence.shown_by_logging, evidence.weights * evidence.counts.clicked
-    weight = np.minimum(np.divide(1.0, logging, out=np.zeros_like(logging), where=logging > 0), evidence.clip)
-    return _assigned(task, clicks * weight / evidence.counts.impressions[evidence.counts.pairs.queries][:, None])
+    evidence, counts = task.evidence, task.evidence.counts
+    weight = np.minimum(ratios(np.ones(len(evidence.cells)), evidence.shown_by_logging), evidence.clip)
+    value = (
+        evidence.weights[evidence.cells.positions] * counts.clicked * weight / counts.impressions[counts.cell_queries]
+    )
+    return _assigned(task, lambda some: some.table(value), float(np.abs(value).max(initial=0.0)))
 
 
 def pi(task: Task) -> Solution:
@@ -101,17 +168,19 @@ def pi(task: Task) -> Solution:
     Items are assigned to positions, which is best; the paper fills positions greedily.
     """
     phi = page_credits(task.evidence)
-    found = _assigned(task, phi.values)
+    found = _assigned(task, lambda some: phi.values[some.mine], float(np.abs(phi.values).max(initial=0.0)))
     return Solution(found.queries, found.rows, found.probability, found.value, list(phi.notes))
 
 
-def _assigned(task: Task, value: Table) -> Solution:
-    pairs = task.evidence.counts.pairs
-    scale = max(float(np.abs(value).max(initial=0.0)), 1e-300)
-    nudged = np.where(task.allowed[:, None], value + NUDGE * scale * task.evidence.shown_by_logging, -np.inf)
-    rows = assign(nudged, pairs.starts, task.lengths)
-    gained = np.where(rows >= 0, value[rows, np.arange(rows.shape[1])], 0.0).sum(axis=1)
-    return Solution(np.arange(len(rows)), rows, np.ones(len(rows)), gained)
+def _assigned(task: Task, value: Callable[[Some], Table], largest: float) -> Solution:
+    def solve(some: Some) -> Solution:
+        worth = value(some)
+        nudged = np.where(some.allowed[:, None], worth + NUDGE * max(largest, 1e-300) * some.logging, -np.inf)
+        rows = assign(nudged, some.starts, some.lengths)
+        gained = np.where(rows >= 0, worth[rows, np.arange(rows.shape[1])], 0.0).sum(axis=1)
+        return some.solution(np.arange(len(rows)), rows, np.ones(len(rows)), gained)
+
+    return _by_blocks(task, solve)
 
 
 def _best_exposure(task: Task, examination: Vector) -> Solution:
@@ -119,14 +188,18 @@ def _best_exposure(task: Task, examination: Vector) -> Solution:
     counts = evidence.counts
     theta = np.where(examination > 0, evidence.weights, 0.0)
     looks = theta * examination
-    logging = evidence.shown_by_logging @ looks
-    clicks = counts.clicked @ theta
-    worth = np.divide(clicks, logging, out=np.zeros(len(logging)), where=logging > 0)
+    logging = evidence.logging.exposure(looks)
+    worth = ratios(evidence.cells.weighed(counts.clicked, theta), logging)
     cap = evidence.clip * logging if np.isfinite(evidence.clip) else np.where(logging > 0, np.inf, 0.0)
-    liked = evidence.shown_by_logging @ (1 / np.arange(1, len(looks) + 1))  # often, and high up
-    shown = best_exposure(worth, cap, liked, task.allowed, looks, counts.pairs.starts, task.lengths)
-    gained = evidence.per_query(worth * np.minimum(shown @ looks, cap)) / counts.impressions
-    return Solution(*rankings_of(counts.pairs, shown, task.lengths), gained)
+    liked = evidence.logging.exposure(1 / np.arange(1, len(looks) + 1))  # often, and high up
+
+    def solve(some: Some) -> Solution:
+        of, most, often = (each[some.mine] for each in (worth, cap, liked))
+        shown = best_exposure(of, most, often, some.allowed, looks, some.starts, some.lengths)
+        gained = sum_by(some.queries, of * np.minimum(shown @ looks, most), len(some.lengths))
+        return some.drawn(shown, gained / counts.impressions[some.first : some.last])
+
+    return _by_blocks(task, solve)
 
 
 def _best_lists(task: Task, several: bool) -> Solution:

@@ -137,7 +137,7 @@ def _remarks(
     program: Program, reading: Reading, setting: Setting, evidence: LogEvidence, found: Solution, clip: Any
 ) -> list[str]:
     counts, estimator = evidence.counts, program.estimator
-    never = np.append(counts.shown.sum(axis=1) == 0, False)
+    never = np.append(np.diff(counts.cells.starts) == 0, False)
     strange = int(never[found.rows].any(axis=1).sum())
     logged = counts.origin + float(counts.reward.sum()) / counts.total
     said = [

@@ -1,0 +1,237 @@
+"""The filled cells of (pair × position) tables: what a log shows is mostly little of all that it could show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.compiled import njit
+from counterrank.ids import Codes
+from counterrank.statistics.pairs import sum_by
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells pair by pair, and by position within a pair: those of pair p are starts[p]:starts[p+1].
+
+    A table has one number for each, (C,), in this order.
+
+    >>> cells, (values,) = Cells.of_tables(np.array([[0, 5], [7, 0]]))
+    >>> cells.rows.tolist(), cells.positions.tolist(), values.tolist()
+    ([0, 1], [1, 0], [5, 7])
+    >>> cells.find(np.array([1, 1]), np.array([0, 1])).tolist()
+    [1, -1]
+    """
+
+    starts: Codes  # (P+1,)
+    positions: Codes  # (C,)
+    depth: int  # K
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def pairs(self) -> int:
+        """P."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def rows(self) -> Codes:
+        """The pair of each cell, (C,)."""
+        return np.repeat(np.arange(self.pairs), np.diff(self.starts))
+
+    @classmethod
+    def of_keys(cls, keys: Codes, pairs: int, depth: int) -> Cells:
+        """From pair·K + position, rising, each once."""
+        rows, positions = np.divmod(keys, max(depth, 1))
+        return cls(np.searchsorted(rows, np.arange(pairs + 1)), positions, depth)
+
+    @classmethod
+    def of_tables(cls, *tables: NDArray[Any]) -> tuple[Cells, list[NDArray[Any]]]:
+        """Where the first of these (P, K) tables is not 0, and what all hold there."""
+        pairs, depth = tables[0].shape
+        keys = np.flatnonzero(tables[0])
+        return cls.of_keys(keys, pairs, depth), [table.ravel()[keys] for table in tables]
+
+    @classmethod
+    def added(
+        cls, rows: Codes, positions: Codes, values: Sequence[NDArray[Any]], pairs: int, depth: int
+    ) -> tuple[Cells, list[NDArray[Any]]]:
+        """From cells in any order; the values of those that come several times add up."""
+        keys = rows * depth + positions
+        if (keys[1:] > keys[:-1]).all():
+            return cls.of_keys(keys, pairs, depth), list(values)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        heads = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
+        return cls.of_keys(keys[heads], pairs, depth), [np.add.reduceat(each[order], heads) for each in values]
+
+    def moved(self, rows: Codes, pairs: int) -> tuple[Cells, Codes | None]:
+        """The same cells where pair p is now rows[p] of `pairs`; and their order, where it is another now."""
+        sizes = np.zeros(pairs, dtype=np.int64)
+        sizes[rows] = np.diff(self.starts)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        if (rows[1:] > rows[:-1]).all():
+            return Cells(starts, self.positions, self.depth), None
+        order = np.argsort(rows[self.rows], kind="stable")
+        return Cells(starts, self.positions[order], self.depth), order
+
+    @property
+    def full(self) -> bool:
+        """Whether no cell is missing."""
+        return len(self) == self.pairs * self.depth
+
+    @property
+    def keys(self) -> Codes:
+        """pair·K + position of each, rising."""
+        return self.rows * self.depth + self.positions
+
+    def find(self, rows: Codes, positions: Codes) -> Codes:
+        """Which cell each (pair, position) is, -1 where it is none."""
+        wanted = rows * self.depth + positions
+        if self.full:
+            return np.asarray(wanted)
+        if not len(self):
+            return np.full(len(wanted), -1)
+        keys = self.keys
+        at = np.minimum(np.searchsorted(keys, wanted), len(self) - 1)
+        return np.where(keys[at] == wanted, at, -1)
+
+    def at(self, values: NDArray[Any], rows: Codes, positions: Codes) -> NDArray[Any]:
+        """The values of these (pair, position), 0 where they are no cells."""
+        found = self.find(rows, positions)
+        return values[found] if self.full else np.append(values, values.dtype.type(0))[found]
+
+    def by_pair(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Σ over the cells of each pair, (P,)."""
+        return _added(self.rows, values, self.pairs)
+
+    def by_position(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Σ over the cells of each position, (K,)."""
+        return _added(self.positions, values, self.depth)
+
+    def weighed(self, values: NDArray[Any], weights: Vector) -> Vector:
+        """Σₖ values·weightsₖ of each pair, (P,)."""
+        return sum_by(self.rows, values * weights[self.positions], self.pairs)
+
+    def dense(self, values: NDArray[Any], first: int = 0, last: int | None = None) -> NDArray[Any]:
+        """The table of all (pair, position), 0 where there is no cell; or its rows first to last."""
+        last = self.pairs if last is None else last
+        mine = slice(self.starts[first], self.starts[last])
+        out = np.zeros((last - first, self.depth), dtype=values.dtype)
+        out[self.rows[mine] - first, self.positions[mine]] = values[mine]
+        return out
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often each cell was shown, and clicked."""
+
+    cells: Cells
+    shown: Codes  # (C,)
+    clicked: Codes  # (C,)
+
+    def varied(self, depth: int) -> tuple[Codes, Codes]:
+        """Shown and clicked, (pairs × positions), of pairs that stand at two or more of the first `depth` positions."""
+        cells = self.cells
+        near = (cells.positions < depth) & (self.shown > 0)
+        several = cells.by_pair(near) > 1
+        at = np.flatnonzero(near & several[cells.rows])
+        row, size = (np.cumsum(several) - 1)[cells.rows[at]], int(several.sum())
+        shown, clicked = np.zeros((2, size, min(cells.depth, depth)), dtype=np.int64)
+        shown[row, cells.positions[at]], clicked[row, cells.positions[at]] = self.shown[at], self.clicked[at]
+        return shown, clicked
+
+    def clicked_tables(self) -> tuple[Codes, Codes]:
+        """Shown and clicked, (pairs × positions), of the pairs that were clicked; one more row is of all others."""
+        cells = self.cells
+        some = np.flatnonzero(cells.by_pair(self.clicked))
+        number = np.full(cells.pairs, len(some))
+        number[some] = np.arange(len(some))
+        at = number[cells.rows] * cells.depth + cells.positions
+        size = (len(some) + 1) * cells.depth
+        shown, clicked = (_added(at, each, size).reshape(-1, cells.depth) for each in (self.shown, self.clicked))
+        return (shown, clicked) if shown[-1].any() else (shown[:-1], clicked[:-1])
+
+
+@dataclass(frozen=True)
+class Places:
+    """The positions of queries: a place is a position of a query."""
+
+    at: Codes  # (C,) the place of each cell
+    queries: Codes  # (N,) the query of each place
+
+    @classmethod
+    def of(cls, queries: Codes, positions: Codes, depth: int, size: int) -> Places:
+        """All of `size` queries, or, where these are far more than cells, those that have cells."""
+        at = queries * depth + positions
+        if size * depth <= max(4 * len(at), 1 << 20):
+            return cls(at, np.repeat(np.arange(size), depth))
+        found, at = np.unique(at, return_inverse=True)
+        return cls(at, found // depth)
+
+    def sums(self, values: NDArray[Any]) -> Vector:
+        """Σ over the cells of each place."""
+        return sum_by(self.at, values, len(self.queries))
+
+    def extremes(self, values: Vector) -> tuple[Vector, Vector]:
+        """The least and the largest of 0 and the values of each place."""
+        least, most = np.zeros(len(self.queries)), np.zeros(len(self.queries))
+        _extremes(self.at, values, least, most)
+        return least, most
+
+
+@njit(nogil=True)
+def _extremes(at: Any, values: Any, least: Any, most: Any) -> None:  # pragma: no cover
+    for c in range(len(at)):
+        least[at[c]] = min(least[at[c]], values[c])
+        most[at[c]] = max(most[at[c]], values[c])
+
+
+def _added(at: Codes, values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Σ of the values that go to each place; whole numbers stay whole."""
+    sums = np.bincount(at, values, size)
+    return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
+
+
+@njit(nogil=True, inline="always")
+def cell_at(starts: Any, positions: Any, row: Any, k: Any) -> Any:  # pragma: no cover
+    """Which cell (row, k) is; it must be one."""
+    low, high = starts[row], starts[row + 1] - 1
+    at = min(low + k, high)  # a pair that was shown at every position down to k has it there
+    if positions[at] != k:
+        while low < high:
+            at = (low + high) // 2
+            if positions[at] < k:
+                low = at + 1
+            else:
+                high = at
+        at = low
+    return at
+
+
+def of_rankings(cells: Cells, values: Vector, rankings: Codes) -> Vector:
+    """The sum of a table over the cells of each ranking, (G, K) rows of the pairs, -1 beyond its end."""
+    out = np.zeros(len(rankings))
+    if len(cells):
+        _of_rankings(cells.starts, cells.positions, values, rankings, out)
+    return out
+
+
+@njit(nogil=True)
+def _of_rankings(starts: Any, positions: Any, values: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
+    for g in range(len(rankings)):
+        for k in range(rankings.shape[1]):
+            if rankings[g, k] < 0:
+                break
+            out[g] += values[cell_at(starts, positions, rankings[g, k], k)]
+
+
+__all__ = ["Cells", "Places", "Tally", "cell_at", "of_rankings"]
