@@ -97,7 +97,8 @@ def print_answer(result: Any) -> None:
         trust = result.diagnosis.verdict if result.diagnosis is not None else ""
         _print_lines(out, Text(visible(text), style=f"bold {COLOURS.get(trust, '')}".strip()))
         out.print()
-    print_table(*result.cells(), title=result.summary())
+    header, rows = result.cells()
+    print_table(header, rows, title=result.summary())
     for line in result.quiet():
         _print_lines(out, Text(visible(line), style="dim"))
 

@@ -35,16 +35,14 @@ def per_query(
     }
     n = counts.impressions.astype(np.float64)
     stderr = _errors(gap, value, n)
-    each, most = confidence, 1 - (1 - confidence) / len(n)
-    bets = [_bets(done, c) for c in (each, most)] if kind == "betting" else [None]
-    if bets[0] is None:
-        sizes = [side.sizes for side in sides]
-        if stderr is None or any(size is None for size in sizes):
-            return pa.table(columns), None
-        size = np.minimum.reduce([n, *(known for known in sizes if known is not None)])
-        halves = [_half(stderr, size, c) for c in (each, most)]
-        bets = [(value - half, value + half) for half in halves]
-    (lower, upper), corrected = bets[0], _signs(*bets[1])
+    levels = confidence, 1 - (1 - confidence) / len(n)
+    ends = [_bets(done, c) if kind == "betting" else None for c in levels]
+    if None in ends:
+        ends = [_students(value, stderr, sides, n, c) for c in levels]
+    first, second = ends
+    if first is None or second is None:
+        return pa.table(columns), None
+    (lower, upper), corrected = first, _signs(*second)
     found = _signs(lower, upper)
     half = np.where(value > 0, value - lower, upper - value)
     columns |= {
@@ -58,6 +56,18 @@ def per_query(
     return pa.table(columns), QueryVerdicts.of(found, corrected, confidence)
 
 
+Ends = tuple[Vector, Vector] | None
+
+
+def _students(value: Vector, stderr: Vector | None, sides: Sequence[Estimate], n: Vector, confidence: float) -> Ends:
+    """(Q,) both ends by Student's t; None where the estimator does not tell how far it may be off."""
+    sizes = [side.sizes for side in sides if side.sizes is not None]
+    if stderr is None or len(sizes) < len(sides):
+        return None
+    half = _half(stderr, np.minimum.reduce([n, *sizes]), confidence)
+    return value - half, value + half
+
+
 def _errors(gap: Estimate, value: Vector, n: Vector) -> Vector | None:
     """(Q,) standard errors; None where the estimator does not tell them."""
     if gap.within is None:
@@ -67,7 +77,7 @@ def _errors(gap: Estimate, value: Vector, n: Vector) -> Vector | None:
     return np.where(np.isfinite(value), stderr, np.nan)
 
 
-def _bets(done: Mapping[str, Estimate], confidence: float) -> tuple[Vector, Vector] | None:
+def _bets(done: Mapping[str, Estimate], confidence: float) -> Ends:
     """(Q,) both ends by betting; None where the terms of queries are not known."""
     ends = []
     for place, name in enumerate(("low", "high")):
