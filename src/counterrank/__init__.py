@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from counterrank.checking.check import check
     from counterrank.comparing.compare import compare
     from counterrank.comparing.comparison import Comparison
+    from counterrank.comparing.several import compare_all
     from counterrank.errors import InputError
     from counterrank.fitting.clicks import clicks
     from counterrank.judging.evaluate import evaluate
@@ -40,6 +41,7 @@ _MODULES = {  # where each name is from; it is imported when it is first asked f
     "check": "checking.check",
     "clicks": "fitting.clicks",
     "compare": "comparing.compare",
+    "compare_all": "comparing.several",
     "evaluate": "judging.evaluate",
     "optimize": "optimizing.optimize",
     "read_log": "log",
@@ -72,6 +74,7 @@ __all__ = [
     "check",
     "clicks",
     "compare",
+    "compare_all",
     "evaluate",
     "optimize",
     "policy",

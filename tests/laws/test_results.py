@@ -40,6 +40,7 @@ FEATURES = {
 MADE: dict[str, Callable[[Log], Answer]] = {  # by the class that it is
     "Evaluation": lambda log: cr.evaluate(log, TARGET),
     "Comparison": lambda log: cr.compare(log, TARGET),
+    "Comparisons": lambda log: cr.compare_all(log, {ODD: TARGET, "other": {Q: ["c", "b", A], "q2": ["x", "y"]}}),
     "Backtest": lambda log: cr.backtest(log, replicates=20),
     "ClickComparison": lambda log: cr.clicks(log, models="pbm,cm"),
     "Check": lambda log: cr.check(log),

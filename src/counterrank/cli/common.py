@@ -94,11 +94,13 @@ def print_answer(result: Any) -> None:
     """The decision in the colour of its trust, then the table, then in grey what says nothing."""
     out, text = console(), result.headline()
     if text is not None:
-        trust = result.diagnosis.verdict if result.diagnosis is not None else ""
+        found = getattr(result, "diagnosis", None)
+        trust = found.verdict if found is not None else ""
         _print_lines(out, Text(visible(text), style=f"bold {COLOURS.get(trust, '')}".strip()))
         out.print()
     header, rows = result.cells()
-    print_table(header, rows, title=result.summary())
+    words = [i for i, cell in enumerate(rows[0]) if not any(sign.isdigit() for sign in cell)] if rows else []
+    print_table(header, rows, title=result.summary(), texts={0, *words})
     for line in result.quiet():
         _print_lines(out, Text(visible(line), style="dim"))
 

@@ -14,6 +14,8 @@ from counterrank.cli.groups import Told
 from counterrank.cli.options import JudgedOptions, JudgingOptions, LogOptions
 from counterrank.cli.policies import open_sides
 from counterrank.comparing.compare import compare as judge
+from counterrank.comparing.comparison import Comparison
+from counterrank.comparing.several import Comparisons, compare_all
 from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
@@ -40,7 +42,12 @@ def compare(
     *,
     context: typer.Context,
     target: Annotated[
-        str, typer.Option(help="The new policy: a file, a policy directory, or the word logging or uniform."), READS
+        list[str],
+        typer.Option(
+            help="The new policy: a file, a policy directory, or the word logging or uniform. Give several to compare "
+            "each with the baseline, each as much surer as there are more."
+        ),
+        READS,
     ],
     baseline: Annotated[str, typer.Option(help="The policy to beat: as --target."), READS] = "logging",
     require_improvement: Annotated[
@@ -71,43 +78,65 @@ def compare(
 
         counterrank compare clicks.parquet --target new.parquet --baseline old.parquet --per-query verdicts.csv
 
-        counterrank compare clicks.parquet --target new.parquet --estimator pbm
+        counterrank compare clicks.parquet --target new.parquet --target other.parquet
 
         counterrank compare clicks.parquet --target new.parquet --require-improvement 0 --json
     """
     if require_improvement is not None and not math.isfinite(require_improvement):
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
+    if len(target) > 1 and (answer.report is not None or answer.per_query is not None):
+        raise InputError("--report and --per-query are for one --target: leave them out, or compare one at a time")
     log = source.open()
-    policy, other, logging = open_sides(
-        target,
-        baseline,
-        question.logging,
-        question.temperature,
-        baseline_temperature,
-        question.logging_temperature,
-        question.mix,
-        question.features,
-    )
-    asked = question.asked()
-    sides = [side for side in (policy, other, logging) if isinstance(side, Policy)]
+    opened = [
+        open_sides(
+            each,
+            baseline,
+            question.logging,
+            question.temperature,
+            baseline_temperature,
+            question.logging_temperature,
+            question.mix,
+            question.features,
+        )
+        for each in target
+    ]
+    asked, logging = question.asked(), opened[0][2]
+    sides = [side for three in opened for side in three if isinstance(side, Policy)]
     if any(side.scores_features for side in sides):
         asked["features"] = _for_regression(estimator, asked["features"])
+    given = {"estimator": estimator, "logging": logging, **asked}
     with source.counting() as engine:
-        result = judge(log, policy, other, estimator=estimator, logging=logging, engine=engine, **asked)
-        phrase(result)
-        if answer.report is not None:
+        result: Comparison | Comparisons
+        if len(target) > 1:
+            policies = {name: policy for name, (policy, _, _) in zip(target, opened, strict=True)}
+            result = compare_all(log, policies, opened[0][1], engine=engine, **given)
+        else:
+            result = judge(log, opened[0][0], opened[0][1], engine=engine, **given)
+        _phrased(result)
+        if answer.report is not None and isinstance(result, Comparison):
             result.report(answer.report, command_line(context), log=log, engine=engine)
-    if answer.per_query is not None:
+    _given(result, answer)
+    each_of = result.comparisons.values() if isinstance(result, Comparisons) else [result]
+    if require_improvement is not None and not any(found.improves(require_improvement) for found in each_of):
+        raise typer.Exit(1)
+
+
+def _phrased(result: Comparison | Comparisons) -> None:
+    for each in [result, *(result.comparisons.values() if isinstance(result, Comparisons) else [])]:
+        phrase(each)
+
+
+def _given(result: Comparison | Comparisons, answer: JudgedOptions) -> None:
+    """The answer on the screen, and the verdicts of queries in their file."""
+    if answer.per_query is not None and isinstance(result, Comparison):
         write_table(result.per_query, answer.per_query)
     if answer.as_json:
         print_json(result.to_json())
-    else:
-        print_answer(result)
-        console().print()
-        said = [result.by_query.words()] if answer.per_query is not None and result.by_query else []
-        say([*result.remarks(), *said, *answer.written()])
-    if require_improvement is not None and not result.improves(require_improvement):
-        raise typer.Exit(1)
+        return
+    print_answer(result)
+    console().print()
+    by_query = result.by_query if isinstance(result, Comparison) and answer.per_query is not None else None
+    say([*result.remarks(), *([by_query.words()] if by_query is not None else []), *answer.written()])
 
 
 def _for_regression(estimator: str, features: Any) -> Any:

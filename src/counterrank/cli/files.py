@@ -65,7 +65,12 @@ def checked(command: Callable[..., None]) -> Callable[..., None]:
         given.apply_defaults()
         values = {name: value for name, value in given.arguments.items() if name in marked and value is not None}
         check_files(
-            {name: str(value) for name, value in values.items() if isinstance(marked[name], Reads)},
+            {
+                f"{name} {number}": str(each)
+                for name, value in values.items()
+                if isinstance(marked[name], Reads)
+                for number, each in enumerate(value if isinstance(value, list) else [value])
+            },
             {name: (Path(value), mark) for name, value in values.items() if isinstance(mark := marked[name], Writes)},
             foreign=given.arguments.get("format") is not None,
         )
