@@ -10,7 +10,8 @@ from scipy.special import betaln
 import counterrank as cr
 from counterrank.click import fit_curve, fit_empirical, fit_examination, harvest_examination
 from counterrank.click.empirical import _Likelihood, parameters
-from counterrank.click.tally import Tally
+from counterrank.click.examination import tally_of
+from counterrank.click.tally import Alike
 
 CURVE = np.arange(1, 6) ** -0.8
 
@@ -51,7 +52,7 @@ def test_the_likelihood_is_the_integral_and_its_gradient_the_slope() -> None:
         top = log(peak)
         around = [peak / 3, peak, min(2 * peak, 0.9)]
         expected += top + np.log(quad(lambda z, f=log, t=top: np.exp(f(z) - t), 0, 1, points=around, limit=500)[0])
-    likelihood = _Likelihood(Tally.of_counts(shown, clicked), 3)
+    likelihood = _Likelihood(Alike.of_counts(tally_of(shown, clicked), np.arange(shown.shape[1])), 3)
     value, gradient, _ = likelihood(at)
     assert value == pytest.approx(expected, abs=1e-6)
     for i, step in enumerate(1e-5 * np.eye(4)):

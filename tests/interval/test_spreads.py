@@ -6,7 +6,7 @@ import pytest
 import counterrank as cr
 from counterrank.engine import open_engine
 from counterrank.estimate import ESTIMATORS
-from counterrank.judging.evaluate import _estimates
+from counterrank.judging.evaluate import estimates_of
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
 from counterrank.setting.plan import plan_for
@@ -38,7 +38,7 @@ def estimates(log: dict, engine: str, logging: object = None, **options: object)
     run = open_engine(engine).count(question.log, plan_for(frozenset(Need), question))
     evidence = question.evidence(run, frozenset(Need)).judging(question.target)
     names = [n for n in NAMES if "clicks" in log or ESTIMATORS[n].gives("reward")]
-    return _estimates(names, evidence, run)[0], evidence
+    return estimates_of(names, evidence, run)[0], evidence
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "ibis"])

@@ -59,9 +59,8 @@ def difference(
             return paged(sides[0]) if Need.PAGES in estimator.needs else ranked(sides[0])
         return known_rankings(sides) if direct else ranked(sides[0])
 
-    influence = of_difference(one.influence, other.influence)
+    influence, share = of_difference(one.influence, other.influence), counts.impressions / n
     found = moments(left[0], chunks, influence)
-    share = counts.impressions / n
     second = float((found.squares + found.thin + thin).sum() + n * (n - 1) * (share**2 * drawn).sum())
     within = None
     if one.sizes is not None and other.sizes is not None:

@@ -109,6 +109,7 @@ def evaluate(
     case = Case(
         evidence=evidence, estimates=estimates, rows={row.estimator: row for row in rows}, joint=joint, sample=sample
     )
+    told = [*clips_told(choices), *run.reading.notes, *notes, *evidence.told]
     found = Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
@@ -116,14 +117,7 @@ def evaluate(
         metric=question.metric,
         covered=counts.total / counts.log_impressions,
         rows=rows,
-        notes=[
-            *clips_told(choices),
-            *run.reading.notes,
-            *notes,
-            *evidence.told,
-            *question.said(evidence),
-            *clustered(run),
-        ],
+        notes=[*told, *question.said(evidence), *clustered(run)],
         per_query=_per_query(counts, estimates),
         reading=run.reading,
         examination=_looked(evidence) if Need.EXAMINATION in needs else None,
