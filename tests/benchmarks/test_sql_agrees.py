@@ -17,7 +17,7 @@ from benchmarks import make_log, sql
 @pytest.mark.parametrize("ids", ["int", "str"])
 def test_sql_gives_our_values(tmp_path, ids):
     files = make_log.make(make_log.Files(tmp_path, 20_000, ids, seed=3))
-    found = cr.evaluate(str(files.log), str(files.table), estimators=["ip", "pbm"])
+    found = cr.evaluate(str(files.log), str(files.table), estimators=["ip", "pbm"], examination="reciprocal")
     for name, value in sql.values(files.log, files.table).items():
         assert value == pytest.approx(found.value(name), rel=1e-9)
 
@@ -28,7 +28,7 @@ def test_sql_cuts_the_log_to_the_queries_of_the_target(tmp_path):
     files = make_log.make(make_log.Files(tmp_path, 20_000, "int", seed=4))
     some = tmp_path / "some.parquet"
     pq.write_table(pq.read_table(files.table).slice(0, 100), some)
-    found = cr.evaluate(str(files.log), str(some), estimators=["ip", "pbm"])
+    found = cr.evaluate(str(files.log), str(some), estimators=["ip", "pbm"], examination="reciprocal")
     assert found.covered < 0.2
     for name, value in sql.values(files.log, some).items():
         assert value == pytest.approx(found.value(name), rel=1e-9)

@@ -216,7 +216,7 @@ def test_the_verdict_is_json_and_names_hostile_queries_whole() -> None:
 
 def test_comparisons_are_judged_too() -> None:
     log = position_matters()
-    by_bound = cr.compare(log, {"q": ["a", "b"]}, {"q": ["b", "a"]})
+    by_bound = cr.compare(log, {"q": ["a", "b"]}, {"q": ["b", "a"]}, estimator="genspec")
     assert by_bound.diagnosis.verdict == "do not trust"  # clicks do not follow 1/k
     assert by_bound.to_dict()["trust"]["level"] == "do not trust"
     assert by_bound.verdict == by_bound.to_dict()["verdict"]

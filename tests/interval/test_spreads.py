@@ -35,8 +35,9 @@ def world(n: int = 4000, seed: int = 0, reward: bool = False) -> dict:
 
 def estimates(log: dict, engine: str, logging: object = None, **options: object) -> tuple[dict, Evidence]:
     question = Question.ask(cr.read_log(log), cr.policy.PlackettLuce(SCORES, 0.7), logging=logging, **options)
-    run = open_engine(engine).count(question.log, plan_for(frozenset(Need), question))
-    evidence = question.evidence(run, frozenset(Need)).judging(question.target)
+    needs = frozenset(Need) - {Need.PATTERNS}
+    run = open_engine(engine).count(question.log, plan_for(needs, question))
+    evidence = question.evidence(run, needs).judging(question.target)
     names = [n for n in NAMES if "clicks" in log or ESTIMATORS[n].gives("reward")]
     return estimates_of(names, evidence, run)[0], evidence
 

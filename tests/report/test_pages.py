@@ -98,7 +98,7 @@ def test_a_headline_is_said_once(tmp_path: Path, items: list[str]) -> None:
 def test_a_winner_is_shipped_only_where_the_log_is_trusted(tmp_path: Path, level: Level, said: str) -> None:
     clicks = [[1, 0], [0, 1]] * 200
     rows = {"query": ["q"] * 400, "items": [["a", "b"], ["b", "a"]] * 200, "clicks": clicks}
-    judged = cr.compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]})
+    judged = cr.compare(rows, {"q": ["a", "b"]}, {"q": ["b", "a"]}, estimator="ip", weights="dcg")
     assert judged.verdict == "target"
     made = replace(judged, diagnosis=Diagnosis(level, "so it is", [])).report(tmp_path / "c.html")
     text = read(made).text

@@ -103,14 +103,15 @@ def _agreed(fitted: EmpiricalFit, harvested: ExaminationFit, clicks_at: Floats) 
         known = f" (± {error[least]:.2f})" if np.isfinite(error[least]) else ""
         told = f"1/k, as the log cannot tell: {where}{known}"
         return Curve(kind="reciprocal", examination=reciprocal(positions), told=told)
-    said = f"{abs(apart[far]):.3f} ± {error[far]:.3f} at position {far + 1}"
+    unsure = f" ± {error[far]:.3f}" if np.isfinite(error[far]) else ""
+    said = f"{abs(apart[far]):.3f}{unsure} at position {far + 1}"
     if abs(apart[far]) <= AGREES:
         return replace(_empirical(fitted), told=f"by empirical Bayes; the harvested curve is within {said}")
     shape = ",".join(f"{x:.2g}" for x in harvested.examination)
     told = (
         f"1/k, as two ways to tell differ: by empirical Bayes position {far + 1} is examined with chance "
-        f"{fitted.examination[far]:.2f}, by the same items at several positions {harvested.examination[far]:.2f} ± "
-        f"{error[far]:.2f}: the logging policy may put attractive items first; `examination='{shape}'` is the latter"
+        f"{fitted.examination[far]:.2f}, by the same items at several positions {harvested.examination[far]:.2f}"
+        f"{unsure}: the logging policy may put attractive items first; `examination='{shape}'` is the latter"
     )
     return Curve(kind="reciprocal", examination=reciprocal(positions), told=told)
 

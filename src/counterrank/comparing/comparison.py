@@ -150,9 +150,9 @@ class Comparison(Judged):
         if self.verdict == "baseline":
             less = -self.upper if self.upper is not None else None
             return f"Do not ship: {sure} the target brings at least {number(less)} {unit} less than the baseline."
-        return f"Cannot tell: {self._open()}."
+        return f"Cannot tell: {self.undecided_because()}."
 
-    def _open(self) -> str:
+    def undecided_because(self) -> str:
         """Why it cannot be told."""
         if self.difference is None:
             return "the difference is undefined"

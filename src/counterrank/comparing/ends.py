@@ -9,7 +9,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from counterrank.errors import InputError
 from counterrank.estimate import Estimate, Estimator, LinearEstimate
 from counterrank.estimate.difference import Sides, difference
 from counterrank.estimate.estimator import Weighs
@@ -75,6 +74,10 @@ def ends(
         said = "no bound: the log cannot tell some of what a policy shows, and nobody knows what that is worth"
         return Ends(kind or BETTING, None, None, [said])
     asked = kind if kind is not None else BETTING
+    if asked == "theorem3":
+        return Ends(
+            asked, None, None, ["no theorem3 interval: it is for the value of one policy, not for a difference"]
+        )
     found, said = _both(done, n, asked, confidence, size)
     if found is None and asked == BETTING:
         reason = [f"no betting bound: {said}; the bound is the normal approximation's"] if kind == BETTING else []
@@ -141,9 +144,3 @@ def _unseen(done: Mapping[str, Estimate]) -> list[str]:
                 f"{gone} bound"
             )
     return said
-
-
-def check_kind(kind: str | None) -> None:
-    """What is no bound on a difference."""
-    if kind == "theorem3":
-        raise InputError("`interval='theorem3'` is for the value of one policy, not for a difference: leave it out")

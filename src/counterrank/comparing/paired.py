@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.comparing.choose import Looked, candidates
 from counterrank.comparing.comparison import Comparison, SideValue, decided
-from counterrank.comparing.ends import BETTING, Ends, check_kind, drafts_of, ends
+from counterrank.comparing.ends import BETTING, Ends, drafts_of, ends
 from counterrank.comparing.needed import Needed, needed, shortest_way
 from counterrank.comparing.paired_queries import ROUNDING, per_query
 from counterrank.comparing.verdict import of_pair
@@ -65,7 +65,6 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
     All estimators of an evaluation look at both policies first: `auto` takes the one that stands best, and what they
     say of each other tells whether the one that is taken can be trusted.
     """
-    check_kind(how.interval)
     names = candidates(question.metric)
     if name != AUTO:
         if not ESTIMATORS[name].gives(question.metric):
@@ -85,7 +84,8 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
         top = _from_the_top(question, how, engine, call, chosen)
         if top is not None:
             return top
-    return _judged(question, chosen, how, run, (target, baseline), looked, call)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite has no bound
+        return _judged(question, chosen, how, run, (target, baseline), looked, call)
 
 
 def _from_the_top(question: Question, how: How, engine: str | Engine, call: str, doubted: str) -> Comparison | None:

@@ -9,7 +9,7 @@ import numpy as np
 from counterrank.estimate.base import Estimate, LinearEstimate
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.estimator import Estimator, Weighs
-from counterrank.estimate.group_terms import group_terms
+from counterrank.estimate.group_terms import Range, group_terms
 from counterrank.estimate.groups import moments, paged, ranked, spreads
 from counterrank.estimate.influence import of_difference
 from counterrank.estimate.list_sums import known_rankings
@@ -69,9 +69,7 @@ def difference(
             own = moments(left[0], chunks, of_difference(one.own, other.own))
         m = counts.impressions.astype(np.float64)
         within = own.within(m) + thin + m * (m - 1) * drawn
-    limits = None
-    if one.limits is not None and other.limits is not None:
-        limits = one.limits[0] - other.limits[1], one.limits[1] - other.limits[0]
+    limits = _limits(one, other, sides)
     terms = None if limits is None else group_terms(sides[0], chunks, influence, limits)
     return Estimate(
         value=one.value - other.value,
@@ -87,6 +85,28 @@ def difference(
         query_terms=terms.by_query if terms is not None else None,
         no_terms=one.no_terms,
     )
+
+
+def _limits(one: Estimate, other: Estimate, sides: Sides) -> Range | None:
+    """Between what numbers the difference of two weights can lie."""
+    if one.limits is None or other.limits is None:
+        return None
+    if _alike(sides):
+        return 0.0, 0.0
+    return one.limits[0] - other.limits[1], one.limits[1] - other.limits[0]
+
+
+def _alike(sides: Sides) -> bool:
+    """Whether both policies are one, so that no impression can tell them apart."""
+    one, other = sides
+    if one.same or other.same:
+        return one.same and other.same
+    if one.policy is other.policy:
+        return True
+    mine, theirs = one.target.support(), other.target.support()
+    if mine is None or theirs is None:
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
 def _by_pattern(side: Evidence, one: Estimate, other: Estimate, moved: PatternInfluence) -> Estimate:

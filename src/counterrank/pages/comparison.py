@@ -12,13 +12,13 @@ from counterrank.pages.changes import Gains, changes, gains_of
 from counterrank.pages.pictures import plot_comparison, plot_separate
 from counterrank.pages.shared import again, both_ways, doubted, findings, footer, left_out, tally, tiles, trust
 from counterrank.report import Cell, Child, Column, Markup, Section, element, ident, page, paragraph, sentence, table
-from counterrank.words import counted, figure_of, level, share_of, spread_of
+from counterrank.words import figure_of, level, share_of, spread_of
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
     from counterrank.setting.question import Question
 
-TITLES = {"target": "Ship", "baseline": "Do not ship", "undecided": "Cannot tell"}
+TITLES = {"target": "The target is better", "baseline": "The baseline is better", "undecided": "Not decided yet"}
 WAYS = {"target": "good", "baseline": "bad", "undecided": None}
 
 
@@ -60,12 +60,7 @@ class ComparisonPage:
             return "Ship it." if level is not None else "The bound says: ship it."
         if result.verdict == "baseline":
             return "Do not ship it."
-        if result.difference is None:
-            return "Do not ship on this evidence: the difference is undefined."
-        if result.impressions_needed is None:
-            return "Do not ship on this evidence: the log shows no difference."
-        more = counted(result.impressions_needed, "more impression", "more impressions")
-        return f"Do not ship yet: at this rate about {more} would decide."
+        return f"Do not ship on this evidence: {result.undecided_because()}."
 
     def _proof(self) -> str:
         """By how much at least, where that is decided: the headline has said who wins."""
