@@ -57,7 +57,9 @@ class WorldSetting:
         self.world, self.logging = world, logging
         log = read_log(world.log((world.chances > 0).astype(np.int64)))
         given = world.policy(world.logging) if logging == "known" else "log"
-        self.question = Question.ask(log, world.policy(world.target), metric=world.metric, logging=given)
+        self.question = Question.ask(
+            log, world.policy(world.target), metric=world.metric, logging=given, examination="reciprocal"
+        )
         self.names = [name for name in names if ESTIMATORS[name].gives(world.metric) and not ESTIMATORS[name].asked_for]
         needed = Need.FEATURES in needs_of(ESTIMATORS[name] for name in self.names)
         self.features: Features | None = read_features(world.feature_table()) if needed else None
