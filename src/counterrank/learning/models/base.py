@@ -1,0 +1,53 @@
+"""What a model of features is: it learns scores from examples, and gives a policy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from counterrank.learning.examples import Examples, Matrix, Vector
+from counterrank.policy.scorer import Scorer
+
+Progress = Callable[[int], Any]  # called with the number of epochs, or trees, just done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """A model that has learnt.
+
+    policy: what ranks (`Linear` or `LightGBM`). chosen: its hyper-parameters, in words. curve: how it got there, a dict
+    for each step with `epoch`, `loss` and `value`, the counterfactual value on the validation queries (None without).
+    """
+
+    policy: Scorer
+    chosen: str
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def score(self, features: Matrix) -> Vector:
+        """(P,) the score of each row of features (P, F)."""
+        return self.policy.score(features)
+
+
+class Model(ABC):
+    """A way to learn scores from debiased clicks; `assumption` says in one sentence what it takes for granted."""
+
+    name: ClassVar[str]
+    assumption: ClassVar[str]
+
+    @abstractmethod
+    def fit(
+        self,
+        train: Examples,
+        validation: Examples | None = None,
+        *,
+        weights: Vector,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Fitted:
+        """Learn from these queries; hyper-parameters and the end by the counterfactual value on the validation queries.
+
+        weights: (K,) position weights λ; beyond K they are 0. The same seed gives the same model.
+        """
