@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.comparing.comparison import VERDICTS, Comparison, QueryVerdicts, SideValue, decided
-from counterrank.comparing.relative import FEWEST, Bounds, Clicks, contrast, never_seen, rank_weights
+from counterrank.comparing.relative import Clicks, contrast, never_seen, rank_weights
 from counterrank.comparing.verdict import of_bound
 from counterrank.errors import InputError
+from counterrank.learning.gate import Bounds
+from counterrank.learning.gate.bounds import FEWEST
 from counterrank.log import Reading
 from counterrank.setting.asked import Asked
 from counterrank.setting.evidence import Evidence
