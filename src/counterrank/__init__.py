@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from counterrank.fitting.clicks import clicks
     from counterrank.judging.evaluate import evaluate
     from counterrank.judging.evaluation import Evaluation
+    from counterrank.learning.ranker import Ranker
     from counterrank.log import Log, Reading, read_log
     from counterrank.optimizing.optimize import optimize
     from counterrank.optimizing.result import Optimization
@@ -36,6 +37,7 @@ _MODULES = {  # where each name is from; it is imported when it is first asked f
     "InputError": "errors",
     "Log": "log",
     "Optimization": "optimizing.result",
+    "Ranker": "learning.ranker",
     "Reading": "log",
     "backtest": "backtesting.backtest",
     "check": "checking.check",
@@ -68,6 +70,7 @@ __all__ = [
     "InputError",
     "Log",
     "Optimization",
+    "Ranker",
     "Reading",
     "__version__",
     "backtest",

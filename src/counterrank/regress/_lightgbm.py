@@ -17,15 +17,15 @@ PARAMETERS: dict[str, Any] = {
 LARGE = 2_000_000  # numbers from which a second thread pays; below it, threads mostly wait for each other
 
 
-def load() -> Any:
-    """The package, or one line that says what is missing."""
+def load(instead: str = "ridge or lasso") -> Any:
+    """The package, or one line that says what is missing, and which `model` does without."""
     try:
         return import_module("lightgbm")
     except (ImportError, OSError) as error:
         why = str(error).splitlines()[0]
         raise NotInstalled(
             f"trees need LightGBM, which cannot be loaded ({why}): pip install lightgbm and the system's libgomp1, "
-            "or use `model` ridge or lasso"
+            f"or use `model` {instead}"
         ) from None
 
 

@@ -1,0 +1,116 @@
+"""`linear`: counterfactual LambdaLoss on a weighted sum of features (genspec2021, section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.learning.examples import Examples, Vector
+from counterrank.learning.models.base import Fitted, Model, Progress
+from counterrank.learning.models.descent import Descent, Task
+from counterrank.learning.models.held import Held
+from counterrank.learning.models.lambda_loss import gains, losses, scored
+from counterrank.learning.models.prepared import differing, prepared
+from counterrank.learning.models.scaled import Directions, Scale
+from counterrank.policy.scorer import Linear
+
+EPOCHS = 8
+PATIENCE = 3  # epochs without a better value on the validation queries before a setting is given up
+SETTINGS = ((0.03, 0.01), (0.01, 0.0), (0.01, 0.1))  # step size and penalty; the first where nothing can be chosen
+FLOOR = 0.1  # see `Directions`
+TOLD = 100  # training queries whose loss is told
+
+
+@dataclass
+class Best:
+    """The best weights so far, a copy, and the way of the setting that they are of."""
+
+    value: float = -np.inf
+    weights: Vector = field(default_factory=lambda: np.zeros(0))
+    rate: float = 0.0
+    penalty: float = 0.0
+    epoch: int = 0
+    path: list[tuple[Vector, float | None]] = field(default_factory=list)  # weights and value after each epoch
+
+
+class LambdaLoss(Model):
+    """Weights of features by minibatch descent on `lambda_loss`; step size, penalty and end chosen on validation."""
+
+    name: ClassVar[str] = "linear"
+    assumption: ClassVar[str] = "the order of items follows a weighted sum of their features"
+
+    def fit(
+        self,
+        train: Examples,
+        validation: Examples | None = None,
+        *,
+        weights: Vector,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Fitted:
+        ready = prepared(train, validation, weights)
+        scale = Scale.of(ready.train.features)
+        task = task_of(ready.train, scale, weights)
+        held = None if ready.validation is None else Held(ready.validation, scale, weights)
+        best = Best()
+        for rate, penalty in SETTINGS if held is not None else SETTINGS[:1]:
+            descend(task, held, best, rate=rate, penalty=penalty, seed=seed, progress=progress)
+        notes = ready.notes
+        if held is None:
+            notes = [*notes, f"no validation queries: {EPOCHS} epochs at step size {best.rate:g}, nothing chosen"]
+        chosen = f"step size {best.rate:g}, penalty {best.penalty:g}, {best.epoch} epochs"
+        policy = Linear(ready.train.names, np.where(scale.scale > 0, best.weights, 0.0), scale.mean, scale.scale)
+        curve = [
+            {"epoch": epoch, "loss": told_loss(task, tried), "value": value}
+            for epoch, (tried, value) in enumerate(best.path, 1)
+        ]
+        return Fitted(policy=policy, chosen=chosen, curve=curve, notes=notes)
+
+
+def task_of(examples: Examples, scale: Scale, weights: Vector) -> Task:
+    """The descent's arrays: worth is divided by its mean over queries that have a say."""
+    rows = scale.apply(examples.features)
+    queries = np.flatnonzero(differing(examples))
+    worth = examples.worth * (len(queries) / examples.worth.sum())
+    return Task(
+        starts=examples.starts,
+        queries=queries,
+        rows=rows,
+        worth=worth.astype(rows.dtype),
+        gain=gains(weights / weights.max(), examples.longest).astype(rows.dtype),
+        directions=Directions.of(examples, rows, FLOOR),
+    )
+
+
+def descend(
+    task: Task, held: Held | None, best: Best, *, rate: float, penalty: float, seed: int, progress: Progress | None
+) -> None:
+    """One setting, epoch by epoch, the steps ever smaller; into `best` what is better than it."""
+    descent = Descent(task, penalty=penalty, seed=seed)
+    path: list[tuple[Vector, float | None]] = []
+    highest, since = -np.inf, 0
+    for epoch in range(1, EPOCHS + 1):
+        descent.epoch(rate * 0.5 * (1.0 + np.cos(np.pi * (epoch - 1) / EPOCHS)))
+        weights = descent.weights
+        value = None if held is None else held.value(weights)
+        path.append((weights, value))
+        reached = float(epoch) if value is None else value
+        if reached > best.value:
+            best.value, best.weights, best.epoch = reached, weights, epoch
+            best.rate, best.penalty, best.path = rate, penalty, path
+        highest, since = (reached, 0) if reached > highest else (highest, since + 1)
+        if progress is not None:
+            progress(1)
+        if since == PATIENCE:
+            break
+
+
+def told_loss(task: Task, weights: Vector) -> float:
+    """The mean loss of a query, over the first training queries that have a say."""
+    some = task.queries[:TOLD]
+    stop = int(task.starts[some[-1] + 1])
+    scores = np.empty(stop)
+    scored(task.rows[:stop], weights.astype(np.float32), scores)
+    return float(losses(task.starts, some, scores, task.worth, task.gain))
