@@ -163,6 +163,26 @@ def test_bad_usage_is_one_line(files, options, message):
     assert result.stderr.count("\n") == 1
 
 
+def test_a_target_is_named_once(files):
+    """Two of one name would be one answer, though two were asked for."""
+    log, good, bad = files
+    result = run(log, "--target", good, "--target", bad, "--target", good)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "came twice" in result.stderr
+
+
+def test_what_is_true_of_both_policies_is_said_once(tmp_path):
+    """A log too thin to test an assumption is so for target and baseline: one sentence, not two."""
+    rng = random.Random(1)
+    rows = [{"query": rng.choice("qp"), "items": rng.sample("abc", 3), "clicks": [i % 2, 0, 0]} for i in range(40)]
+    log = worlds.write_log(rows, tmp_path)
+    policy = worlds.write_policy([{"query": q, "items": ["c", "b", "a"]} for q in "qp"], tmp_path)
+    result = run(log, "--target", policy, "--baseline", "uniform", "--estimator", "pbm")
+    said = [line for line in result.stdout.splitlines() if line.startswith("•")]
+    assert any("too thin" in line for line in said)
+    assert len(said) == len(set(said))
+
+
 def test_propensities_of_rankings_are_not_used_and_that_is_said(tmp_path):
     rows = [{"query": "q", "items": ["a", "b"], "clicks": [1, 0], "propensity": 0.5}] * 3
     log = worlds.write_log(rows, tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def accounted(words: list[str], log: str, folder: Path, marks: set[str], used: i
     lines = (folder / "bad.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line, parse_constant=pytest.fail) for line in lines]
     assert all(set(record) >= {"file", "row", "problem", "content"} for record in records)
+    assert all(record["row"] >= 1 for record in records)  # its number in the file, whoever counts
     assert sorted(mark for mark in marks for record in records if mark in json.dumps(record)) == sorted(marks)
     assert len(records) == len(marks)
 
@@ -79,15 +81,19 @@ def test_on_spark_too(command: str, form: str, tmp_path: Path) -> None:
     accounted([command, *COMMANDS[command], "--engine", "local[2]"], log, tmp_path, set(bad), len(good_rows()))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_each_kind_alone_stops_the_run_in_one_line(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("form", "engine"), [*((form, "duckdb") for form in FORMS), ("csv", "ibis"), ("long parquet", "ibis")]
+)
+def test_each_kind_alone_stops_the_run_in_one_line(form: str, engine: str, tmp_path: Path) -> None:
+    """The line names the file and the number of the row, on every engine."""
     for number, row in enumerate(bad_rows(form.startswith("long ")).values()):
         folder = tmp_path / str(number)
         folder.mkdir()
         log = write_form([*good_rows()[:4], row], folder, form)
-        result = run(["evaluate", log, "--target", "logging", "--json"], folder)
+        result = run(["evaluate", log, "--target", "logging", "--engine", engine, "--json"], folder)
         assert result.exit_code == 2, (row, result.stdout)
         assert len(result.stderr.splitlines()) == 1
+        assert re.search(r"(log\.[a-z.]+|log\.duckdb:log|part 2\.jsonl): row \d+: ", result.stderr), result.stderr
         assert "--bad-rows" in result.stderr
 
 

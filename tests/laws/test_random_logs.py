@@ -35,7 +35,11 @@ COMMANDS = [
     "evaluate --target T --metric clicks --examination em",
     "evaluate --target S --temperature 1",
     "evaluate --target T --estimator ip,wlist --metric clicks --clip auto",
+    "evaluate --target T --metric clicks --interval betting --examination eb",
+    "evaluate --target T --metric clicks --estimator rips,cdr",
     "compare --target T",
+    "compare --target T --metric clicks",
+    "compare --target T --target S --metric clicks",
     "compare --target T --baseline uniform --estimator wlist",
     "backtest",
     "clicks --model pbm,cm,dcm",
@@ -43,6 +47,8 @@ COMMANDS = [
     "optimize --delta auto --click-model pbm",
     "optimize --by lp-ip --metric clicks",
     "optimize --by ips",
+    "optimize --holdout 0.4",
+    "optimize --holdout days --by lp-list",
 ]
 
 

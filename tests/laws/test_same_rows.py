@@ -29,6 +29,7 @@ FORMS = {
 COMMANDS = """
 check
 check --top 2
+check --cluster user
 evaluate --target T --metric clicks
 evaluate --target T --metric clicks --estimator list,wlist,ip,wip,pbm,item,rctr,pi,wpi
 evaluate --target T --metric clicks --examination em
@@ -56,7 +57,17 @@ evaluate --target T --logging propensity
 evaluate --target T --interval bootstrap
 evaluate --target T --features F --estimator dm,dr --model tree
 evaluate --target S --temperature 1
+evaluate --target T --metric clicks --estimator rips,cdr
+evaluate --target T --metric clicks --examination eb --cluster user
+evaluate --target T --metric clicks --interval betting
+evaluate --target T --interval betting --reward-range 0,3
+evaluate --target T --metric clicks --interval betting --cluster user
 compare --target T
+compare --target T --metric clicks
+compare --target T --target S --target uniform --metric clicks
+compare --target T --metric clicks --cluster user
+compare --target S --baseline T --metric clicks --estimator cdr
+compare --target T --metric clicks --estimator genspec
 compare --target T --estimator ip --metric clicks
 compare --target T --estimator wlist
 compare --target T --estimator pi --interval bootstrap
@@ -67,12 +78,18 @@ backtest
 backtest --top 2 --weights dcg
 backtest --queries 3 --examination em
 backtest --seed 5 --min-impressions 2
+backtest --examination eb
 clicks
 clicks --split day
 clicks --holdout 0.5 --prior fit
 clicks --model pbm,ubm,dbn,ccm --scope query
 optimize
+optimize --holdout days
+optimize --holdout 0.3
+optimize --holdout 0.3 --by lp-ip --metric clicks
+optimize --holdout 0.3 --delta auto --ignore day
 optimize --delta auto
+optimize --delta auto --ignore day
 optimize --delta auto --click-model pbm
 optimize --delta auto --click-model dcm --bound hoeffding
 optimize --click-model pbm --bound bayes --prior grid
@@ -104,6 +121,7 @@ def make_log(seed: int = 3) -> list[Row]:
         row["reward"] = 0.1 * sum(clicks) + rng.choice([0.3, 1.7])
         row["propensity"] = rng.choice([0.05, 0.1])
         row["impressions"] = rng.choice([1, 1, 1, 2, 5])
+        row["user"] = f"u{rng.randint(1, 9)}"
         rows.append(row)
     return rows
 

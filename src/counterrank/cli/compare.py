@@ -86,6 +86,9 @@ def compare(
         raise InputError(f"--require-improvement is {require_improvement}: expected a number, e.g. 0")
     if len(target) > 1 and (answer.report is not None or answer.per_query is not None):
         raise InputError("--report and --per-query are for one --target: leave them out, or compare one at a time")
+    twice = next((name for name in target if target.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"--target {twice} came twice: name each policy once")
     log = source.open()
     opened = [
         open_sides(

@@ -190,6 +190,8 @@ class RelationalPass:
         found = {problem: row["rows"] for problem, row in rows_by.items()}
         for problem, rows in found.items():
             tally.add(log.name, problem, rows)
+        if found and log.known is None and log.table is None:
+            return self._looked_up(tally)
         bad = self.kept.filter(self.kept["problem"] > 0)
         if found and log.stops:
             [row] = self.engine.fetch(bad.limit(1)).to_pylist()
@@ -202,6 +204,13 @@ class RelationalPass:
         if self.plan.overview:
             self._overview(tally)
         return log.read_as(tally)
+
+    def _looked_up(self, tally: Tally) -> Reading:
+        """What our own reader says of a log with bad rows: a database does not know where in a file a row stands."""
+        reader = self.log.rows([], self.plan.overview)
+        for _ in reader:
+            pass
+        return self.log.again(reader.reading).read_as(tally)
 
     def _overview(self, tally: Tally) -> None:
         """What a check wants to know of the good rows."""

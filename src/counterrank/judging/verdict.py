@@ -71,7 +71,11 @@ def concluded(findings: list[Finding], good: str, name: str | None = None) -> Di
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: -LEVELS.index(finding.level))
+    """Each sentence once, though it may be true of two policies."""
+    once: dict[str, Finding] = {}
+    for finding in findings:
+        once.setdefault(finding.line(), finding)
+    return sorted(once.values(), key=lambda finding: -LEVELS.index(finding.level))
 
 
 def _good(case: Case, name: str) -> str:

@@ -43,7 +43,8 @@ class HeldOut:
 
     def line(self) -> str:
         who = "a policy learnt in the same way from the rest" if self.twin else "the policy"
-        sure = f" ({number(self.lower)} … {number(self.upper)} at {level(self.confidence)})" if self.lower else ""
+        bounds = f" ({number(self.lower)} … {number(self.upper)} at {level(self.confidence)})"
+        sure = bounds if self.lower is not None else ""
         lack = f"; {self.unsupported:.1%} of what it shows was never shown there" if self.unsupported > 0.005 else ""
         return (
             f"on {counted(self.impressions, 'impression')} that had no say in it ({self.told}) {who} is worth "
