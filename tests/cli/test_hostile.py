@@ -126,6 +126,13 @@ def file_calls(command: str, folder: Path) -> list[list[str]]:
     return calls
 
 
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in SLOW])
+def test_the_usual_call_gives_an_answer(command: str, place: Path) -> None:
+    """Else every hostile call of it would be refused for something else: say in `usual` what a new command needs."""
+    outcome = run(*usual(command))
+    assert (outcome.code, outcome.err) == (0, "")
+
+
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_options(command: str, part: int, place: Path) -> None:

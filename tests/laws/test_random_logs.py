@@ -13,6 +13,7 @@ from forms import Form, answer, differences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from laws.accounting import readers
 from worlds import Row, write_rows
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -154,6 +155,10 @@ def same_answer(
     expected, got = ({k: v for k, v in each.items() if k not in FORMAL} for each in said)
     found = list(differences(expected, got))
     assert not found, found[:5]
+
+
+def test_every_command_that_reads_a_log_is_here() -> None:
+    assert {command.split()[0] for command in COMMANDS} == set(readers())
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=QUIET)

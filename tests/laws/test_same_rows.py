@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from forms import Form, answer, differences
 
+from laws.accounting import readers
 from worlds import Row, write_rows
 
 QUERIES = ["10", "9", "b", "a b", "007"]
@@ -156,6 +157,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def told(command: str, log: str, files: dict[str, Any], *more: str) -> Any:
     name, *options = command.split()
     return answer(name, log, *(files.get(word, word) for word in options), *more)
+
+
+def test_every_command_that_reads_a_log_is_here() -> None:
+    assert {command.split()[0] for command in COMMANDS} == set(readers())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

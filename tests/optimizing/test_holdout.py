@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import counterrank as cr
@@ -48,6 +51,26 @@ def test_the_policy_is_learnt_without_what_it_is_judged_on(table: pa.Table) -> N
     assert again.to_dict()["holdout"] == found.to_dict()["holdout"]
     assert found.reading.to_dict()["rows"] == 3000
     assert "that had no say in it" in found.notes[0]
+
+
+def test_what_was_not_read_is_said_with_a_part_held_out_too(table: pa.Table, tmp_path: Path) -> None:
+    pq.write_table(table, tmp_path / "part.parquet")
+    (tmp_path / "part.jsonl.zst").write_bytes(b"not read")
+    for options in ({"holdout": 0.25}, {"holdout": "days", "by": "lp-ip"}, {}):
+        assert any("part.jsonl.zst" in note for note in cr.optimize(tmp_path, **options).notes), options
+
+
+def test_lists_cut_short_are_judged_as_such(table: pa.Table) -> None:
+    """What was logged is counted down to the same position as the policy."""
+    logged = [
+        cr.optimize(table, holdout=0.25, **cut).to_dict()["holdout"]["logged"] for cut in ({"top": 1}, {"k": 1}, {})
+    ]
+    assert logged[0] == logged[1] < logged[2]
+
+
+def test_a_reward_beside_the_clicks_does_not_matter_to_bounds_on_clicks(table: pa.Table) -> None:
+    with_reward = table.append_column("reward", pa.array(np.ones(3000)))
+    assert cr.optimize(with_reward, holdout=0.25).holdout == cr.optimize(table, holdout=0.25).holdout
 
 
 def test_days_are_held_out_whole(table: pa.Table) -> None:

@@ -215,6 +215,24 @@ def test_bad_sources(tmp_path: Path) -> None:
     refused(lambda: read_policy(pa.table({"query": ["q"], "item": ["a"], "score": [[1.0]]})), "numbers")
 
 
+NAMELESS = [
+    {"query": "", "items": ["a"]}, {"query": "q\0", "items": ["a"]}, {"query": "q", "items": ["b", ""]},
+    {"query": "q", "items": ["a\0b"]}, {"query": "", "item": "a", "score": 1.0},
+    {"query": "q", "item": "a\0", "score": 1.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", NAMELESS, ids=repr)
+def test_ids_that_no_csv_gives_back_are_refused(row: dict[str, Any], tmp_path: Path) -> None:
+    """An empty id, or one with a zero byte, cannot be read back from a CSV file: none of them gets in."""
+    path = tmp_path / "policy.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    plain = {row["query"]: {row["item"]: 1.0} if "item" in row else row["items"]}
+    for source in (path, pa.Table.from_pylist([row]), plain):
+        with pytest.raises(InputError, match=r"row [12]"):
+            read_policy(source)
+
+
 def test_a_folder_may_mix_formats_and_orders_of_columns(tmp_path: Path) -> None:
     halves = [
         {name: column[:2] for name, column in SCORES.items()},

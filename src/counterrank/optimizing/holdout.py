@@ -92,7 +92,8 @@ def parted(log: Log, holdout: float | str, options: dict[str, Any]) -> Parted:
 def judged(policy: Policy, parts: Parted, estimator: str, options: dict[str, Any], twin: bool) -> HeldOut:
     """The policy on what was held out, with the options of the question that learnt it but for the clip."""
     asked = {name: options[name] for name in ("weights", "examination", "logging") if name in options}
-    found = evaluate(parts.test, policy, estimators=[estimator, "rctr"], metric="clicks", top=options.get("k"), **asked)
+    top = min((options[name] for name in ("k", "top") if options.get(name) is not None), default=None)
+    found = evaluate(parts.test, policy, estimators=[estimator, "rctr"], metric="clicks", top=top, **asked)
     row = found[estimator]
     return HeldOut(
         told=parts.told,

@@ -55,10 +55,11 @@ def optimize(log: Any, *, by: str = "pessimistic", holdout: float | str | None =
     source, held = read_log(log), read_holdout(holdout)
     judge = PROGRAMS[by].estimator.name if by in PROGRAMS else JUDGE
     if held is not None and held != NONE:
-        parts = parted(source, held, options)
+        parts = parted(source, held, options if "metric" in known else {**options, "metric": "clicks"})
         learnt = chosen(read_log(parts.train), **options | {"engine": "duckdb"})
         value = judged(learnt.policy, parts, judge, options, False)
-        return replace(learnt, holdout=value, reading=parts.reading, notes=[value.line(), *learnt.notes])
+        notes = [value.line(), *learnt.notes, *parts.reading.notes]
+        return replace(learnt, holdout=value, reading=parts.reading, notes=notes)
     found = chosen(source, **options)
     return _with_twin(source, found, chosen, judge, options) if held is None and by in PROGRAMS else found
 

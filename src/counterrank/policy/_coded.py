@@ -35,7 +35,9 @@ class Coded:
         text = as_text(id_array(values), what)
         if text.null_count:
             row = pc.index(pc.is_null(text), True).as_py() + 1
-            raise InputError(f"row {row} has no {what} (null): give every row an id, or leave the row out")
+            raise InputError(
+                f"row {row} has no {what}, or one that is empty or holds a zero byte: give each an id, or leave it out"
+            )
         encoded = text.dictionary_encode()
         return cls(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 

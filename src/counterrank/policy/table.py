@@ -57,7 +57,8 @@ class Table(Policy):
         if flat.null_count:
             row = int(np.searchsorted(self._offsets, pc.index(pc.is_null(flat), True).as_py(), side="right")) - 1
             raise InputError(
-                f"query {self._queries.name(row)!r} ranks an item that is null (row {row + 1}): leave it out"
+                f"query {self._queries.name(row)!r} ranks an item that is null, empty or holds a zero byte "
+                f"(row {row + 1}): leave it out"
             )
         self._items = Coded.of(flat, "item")
         self._reject_repeats()
