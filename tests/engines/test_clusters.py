@@ -18,6 +18,7 @@ from counterrank.interval import query_bounds
 from counterrank.judging.evaluate import finished
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
+from worlds import write_rows
 
 TARGET = {"q": ["a", "b"], "r": ["b", "a"], "s": ["a", "c"]}
 ENGINES = ["duckdb", "ibis", "reread"]  # the last reads the log once more for the second pass
@@ -164,6 +165,50 @@ def test_a_row_without_a_cluster_is_bad(engine: str, tmp_path: Path) -> None:
         cr.evaluate(log, TARGET, engine=engine, estimators="ip")
     aside = cr.read_log(log, bad_rows=tmp_path / "bad.jsonl")
     assert cr.evaluate(aside, TARGET, engine=engine, estimators="ip").reading.rejected == 1
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+@pytest.mark.parametrize("value", ["true", "[1]", '{"a": 1}', "1.5", '""', "NaN"])
+def test_what_is_no_id_is_no_cluster(value: str, engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    row = '{"query": "q", "items": ["a", "b"], "clicks": [1, 0], "cluster": %s}\n'
+    path.write_text(row % 7 + row % '"7"' + row % value)
+    with pytest.raises(InputError, match="row 3: cluster is missing or no id"):
+        cr.evaluate(path, {"q": ["a"]}, engine=engine, estimators="ip")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+@pytest.mark.parametrize("form", ["jsonl", "long.jsonl", "parquet"])
+def test_seven_is_one_cluster_however_it_is_written(form: str, engine: str, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / f"log.{form}"
+    log = made(60) | {"cluster": [7.0, 8] * 30, "impressions": [1] * 60}
+    rows = [dict(zip(log, values, strict=True)) for values in zip(*log.values(), strict=True)]
+    if form == "parquet":
+        pq.write_table(pa.table(log), path)
+    else:
+        chosen = rows if form == "jsonl" else long_form(log)
+        text = "".join(json.dumps(row) + "\n" for row in chosen)
+        path.write_text(text.replace("7.0", '"7"', 9))
+    assert any("2 clusters" in note for note in cr.check(path, engine=engine).notes)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_column_may_be_the_cluster_beside_what_it_is(form: str, engine: str, tmp_path: Path) -> None:
+    """A cluster may be a query or a day; a list is none."""
+    rows = [{"query": f"q{i % 3}", "items": ["a", "b"][:: 1 - i % 2 * 2], "clicks": [i % 2, 0], "day": i % 4}
+            for i in range(24)]  # fmt: skip
+    path = write_rows(rows, tmp_path, "log", form)
+    for column, told in (("query", "3 clusters"), ("day", "4 clusters")):
+        found = cr.check(cr.read_log(path, cluster=column), engine=engine)
+        assert any(told in note for note in found.notes)
+        assert found.facts["days"] == 4
+    for column in ("items", "clicks"):
+        with pytest.raises(InputError, match=f"'{column}' is to be both {column} and cluster"):
+            cr.read_log(path, cluster=column)
 
 
 def test_each_impression_a_cluster_is_no_clusters() -> None:

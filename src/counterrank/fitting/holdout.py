@@ -64,7 +64,7 @@ def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str, reading: Re
     if not (train.total and test.total):
         raise Unanswerable(
             f"of {counted(patterns.total, 'impression')}, {test.total:,} were held out ({told}): give a longer log, "
-            "another share, or a log of its own with `test`"
+            "or another share"
         )
     return Halves(ClickCounts.of(pairs, train), test, told, reading)
 

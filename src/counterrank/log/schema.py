@@ -16,6 +16,7 @@ LONG_COLUMNS = (
 KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
 REQUIRED = ("query", "items", "item", "impression", "position")
 OPTIONAL = tuple(c for c in KNOWN_COLUMNS if c not in REQUIRED)
+_LISTS = ("items", "clicks")  # they can be nothing else
 _TWINS = {"clicks": "click", "click": "clicks"}  # the same in the other form
 
 
@@ -77,7 +78,10 @@ def resolve(
     if click not in found and "reward" not in found:
         raise _missing(name, click, came, " (or 'reward')")
     found = {c: found[c] for c in wanted if c in found}
-    for theirs in found.values():
+    for ours, theirs in found.items():
+        twin = next((c for c in _LISTS if c in found and c != ours and found[c] == theirs), None)
+        if twin is not None:
+            raise InputError(f"{name}: column {theirs!r} is to be both {twin} and {ours}: name another one for {ours}")
         if came.count(theirs) > 1:
             raise InputError(f"{name}: column {theirs!r} comes {came.count(theirs)} times: give columns distinct names")
     return form, found

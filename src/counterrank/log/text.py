@@ -25,7 +25,7 @@ from counterrank.log.spelled import doubtful, from_csv, json_id
 _ROOM = 67_108_864  # bytes that one JSON object may take
 _SAMPLE = 20_480  # rows that tell a JSON file's columns
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
-IDS = ("query", "item", "impression")
+IDS = ("query", "item", "impression", "cluster")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -191,6 +191,10 @@ class TextPart:
             elif ours == "items" and careful:
                 kinds[ours] = "JSON[]"
                 chosen[ours] = f"list_transform({identifier(theirs)}, lambda one: {json_id('one')})"
+        for ours, theirs in wanted.items():
+            if ours not in IDS and list(wanted.values()).count(theirs) > 1:  # a column that is two of ours
+                chosen[ours] = f"TRY_CAST({identifier(theirs)}->>'$' AS {kinds[ours]})"
+                kinds[ours] = "JSON"
         types = {theirs: kinds[ours] for ours, theirs in wanted.items()}
         table = self._marked_json(types) if self._marked else self._plain_json(types)
         return f"SELECT {', '.join(f'{sql} AS {identifier(ours)}' for ours, sql in chosen.items())} FROM {table}"  # noqa: S608
