@@ -289,6 +289,7 @@ def make_world(seed: int, style: str | None = None) -> World:
 
 TYPES = {
     "query": "id",
+    "user": pa.string(),
     "item": "id",
     "items": "ids",
     "clicks": pa.list_(pa.int64()),

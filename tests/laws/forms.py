@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,13 @@ def differences(one: Any, other: Any, where: str = "", limit: float = LIMIT) -> 
             yield f"{where}: {one!r} and {other!r}"
     elif one != other:
         yield f"{where}: {one!r} and {other!r}"
+
+
+def without(said: Any, names: Collection[str]) -> Any:
+    """An answer without fields of these names, wherever they stand."""
+    if isinstance(said, dict):
+        return {name: without(each, names) for name, each in said.items() if name not in names}
+    return [without(each, names) for each in said] if isinstance(said, list) else said
 
 
 def _number(value: Any) -> bool:

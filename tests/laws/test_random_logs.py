@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forms import Form, answer, differences
+from forms import Form, answer, differences, without
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -152,7 +152,7 @@ def same_answer(
                 lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
                 assert (len(lines), found["rows"] + found["rejected"]) == (found["rejected"], each.rows(bad)), found
             said.append(found)
-    expected, got = ({k: v for k, v in each.items() if k not in FORMAL} for each in said)
+    expected, got = (without(each, FORMAL) for each in said)
     found = list(differences(expected, got))
     assert not found, found[:5]
 

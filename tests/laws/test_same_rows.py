@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forms import Form, answer, differences
+from forms import Form, answer, differences, without
 
 from laws.accounting import readers
 from worlds import Row, write_rows
@@ -184,4 +184,4 @@ def test_another_engine_gives_the_same_answer(command: str, logs: dict[str, Any]
 
 def bare(said: Any) -> Any:
     """Without what is a matter of form: how many rows stand for the impressions, and who counted them."""
-    return {name: each for name, each in said.items() if name not in ("rows", "engine")}
+    return without(said, ("rows", "engine"))
