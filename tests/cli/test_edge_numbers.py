@@ -98,6 +98,17 @@ def test_a_difference_far_within_its_bounds_has_digits() -> None:
     assert spread_of(-4e-9, -61.2, 60.4)[0] == "0.00"
 
 
+def test_one_row_for_very_many_impressions(tmp_path: Path) -> None:
+    """What further impressions would bring is drawn, and nobody can draw from so many."""
+    rows = [{**row, "impressions": 2**46 if i == 0 else 1} for i, row in enumerate(ROWS)]
+    rows += [{"query": "q", "items": ["b", "a"], "clicks": [0, 1], "reward": 0.0, "impressions": 2**43}]
+    log = lines(tmp_path / "log.jsonl", rows)
+    policy = lines(tmp_path / "policy.jsonl", [{"query": "q", "items": ["a", "b"]}])
+    for more in ([], ["--estimator", "ip"], ["--baseline", "uniform"]):
+        found = run("compare", log, "--target", policy, "--metric", "clicks", *more)
+        assert (found.exit_code, found.stderr) == (0, "")
+
+
 def test_features_beyond_reason() -> None:
     rows = {"query": ["q", "q"], "item": ["a", "b"], "price": [1.0, 1e308]}
     with pytest.raises(InputError, match=r"row 2.*1e\+50"):

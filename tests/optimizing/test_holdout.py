@@ -60,6 +60,14 @@ def test_what_was_not_read_is_said_with_a_part_held_out_too(table: pa.Table, tmp
         assert any("part.jsonl.zst" in note for note in cr.optimize(tmp_path, **options).notes), options
 
 
+def test_what_cannot_be_held_out_is_said_in_its_own_words() -> None:
+    log = {"query": list("pqrst"), "items": [["a", "b"]] * 5, "clicks": [[1, 0]] * 5, "day": [1] * 5}
+    with pytest.raises(cr.InputError, match="no query of what was held out"):
+        cr.optimize(log, holdout=0.5)
+    with pytest.raises(cr.InputError, match="one day only: the last days cannot be held out"):
+        cr.optimize(log, holdout="days")
+
+
 def test_lists_cut_short_are_judged_as_such(table: pa.Table) -> None:
     """What was logged is counted down to the same position as the policy."""
     logged = [

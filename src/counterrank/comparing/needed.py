@@ -15,6 +15,7 @@ from counterrank.statistics.terms import Units
 
 RUNS = 15  # simulated logs of each size
 MOST = 10**7  # times as long as the log: what takes more is not told
+SURE = 1e15  # as many as nobody can draw, nor need: chance moves them by less than 1e-7
 SMALL = 0.05  # of the log's mean: the difference that is asked for where none was found
 POWER = 2.8  # z of 97.5 % and of 80 %: how many standard errors decide four times of five
 
@@ -61,7 +62,8 @@ def _grown(units: Units, least: float, n: int, delta: float) -> Needed:
         """Whether half of the logs that are so many times as long do."""
         won = 0
         for _ in range(RUNS):
-            counts = rng.poisson(units.counts * times).astype(np.float64)
+            expected = units.counts * times
+            counts = np.where(expected < SURE, rng.poisson(np.minimum(expected, SURE)), expected)
             some = counts > 0
             each = units.sums / units.counts
             drawn = Units(counts[some], (each * counts)[some], units.low[some], units.high[some], units.sizes[some])

@@ -75,7 +75,9 @@ def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     pairs, patterns, days = whole_queries(counts, log.kinds().native_queries)
     found, n = np.unique(days, return_inverse=True)
     if len(found) < 2:
-        raise Unanswerable(f"{log.name}: one day only: `split='day'` needs two or more; split by impression instead")
+        raise Unanswerable(
+            f"{log.name}: one day only: the last days cannot be held out; hold out a share of the impressions"
+        )
     of_day = np.bincount(n, patterns.impressions)
     first = int(np.argmax(np.cumsum(of_day[::-1]) >= share * of_day.sum()))
     last = min(first + 1, len(found) - 1)

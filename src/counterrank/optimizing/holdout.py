@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterrank.engine import open_engine
-from counterrank.errors import InputError, Unanswerable
+from counterrank.errors import InputError, NoneFound, Unanswerable
 from counterrank.fitting.holdout import part
 from counterrank.judging.evaluate import evaluate
 from counterrank.log import Log, Reading
@@ -93,7 +93,12 @@ def judged(policy: Policy, parts: Parted, estimator: str, options: dict[str, Any
     """The policy on what was held out, with the options of the question that learnt it but for the clip."""
     asked = {name: options[name] for name in ("weights", "examination", "logging") if name in options}
     top = min((options[name] for name in ("k", "top") if options.get(name) is not None), default=None)
-    found = evaluate(parts.test, policy, estimators=[estimator, "rctr"], metric="clicks", top=top, **asked)
+    try:
+        found = evaluate(parts.test, policy, estimators=[estimator, "rctr"], metric="clicks", top=top, **asked)
+    except NoneFound:
+        raise Unanswerable(
+            f"no query of what was held out ({parts.told}) is among the others: give a longer log, or another `holdout`"
+        ) from None
     row = found[estimator]
     return HeldOut(
         told=parts.told,

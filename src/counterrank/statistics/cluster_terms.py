@@ -56,6 +56,8 @@ class ClusterSizes:
 
     def told(self) -> str:
         low, high, mean = self.sizes[0], self.sizes[-1], self.impressions / self.number
+        if self.number == 1:
+            return f"one cluster of {high:,.0f} impressions"
         return f"{self.number:,} clusters of {low:,.0f} to {high:,.0f} impressions, {mean:.3g} on average"
 
 
