@@ -16,6 +16,7 @@ from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
 from counterrank.lab import REPRODUCTIONS
+from counterrank.learning.models import MODELS
 from counterrank.log.foreign import FORMATS
 from counterrank.log.problems import RowProblem
 from counterrank.optimizing.optimize import OPTIMIZERS
@@ -84,6 +85,7 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/commands/simulate.md", USERS),
         ("docs/commands/clicks.md", FITS),
         ("docs/click-models.md", FITS),
+        ("docs/models.md", MODELS),
         ("docs/intervals.md", INTERVALS),
         ("docs/commands/reproduce.md", REPRODUCTIONS),
         ("docs/commands/evaluate.md", ESTIMATORS),

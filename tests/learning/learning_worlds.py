@@ -72,11 +72,13 @@ class Clicked:
 
 
 def clicked(parts: list[Examples], *, clicks: float, alpha: float, seed: int) -> Clicked:
-    """Clicks on what a ranker trained on 1 % of the training queries' labels shows: 1/rank · (0.2 + α·label)."""
+    """Clicks on what a ranker trained on 1 % of the training queries' labels shows: 1/rank · (0.2 + α·label).
+
+    That ranker is plain least squares. How good it is decides how good raw clicks are, which follow what was shown.
+    """
     rng = np.random.default_rng(seed)
-    some = np.flatnonzero(parts[0].values(parts[0].worth, dcg(parts[0].longest)) > 0)
-    few = np.sort(rng.choice(some, max(1, len(parts[0]) // 100), replace=False))
-    logging = MODELS["linear"].fit(parts[0].of(few), weights=dcg(parts[0].longest), seed=seed)
+    few = np.sort(rng.choice(len(parts[0]), max(1, len(parts[0]) // 100), replace=False))
+    logging = MODELS["ridge"].fit(parts[0].of(few), weights=dcg(parts[0].longest))
     ranks = [ranks_of(each, logging.score(each.features)) for each in parts[:2]]
     chances = [(0.2 + alpha * each.worth) / rank for each, rank in zip(parts[:2], ranks, strict=True)]
     total = len(parts[0]) + len(parts[1])
