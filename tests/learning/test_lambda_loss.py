@@ -29,7 +29,8 @@ def plain(scores: Vector, worth: Vector, weights: Vector, far: bool = True) -> t
         for b in range(size):
             if worth[a] > worth[b]:
                 d = abs(rank[a] - rank[b])
-                gain = lam[d] - lam[d + 1] if far else abs(lam[rank[a]] - lam[rank[b]])
+                swap, apart = abs(lam[rank[a]] - lam[rank[b]]), 1 / np.log2(1 + d) - 1 / np.log2(2 + d)
+                gain = lam[d] - lam[d + 1] if far else swap + 5 * apart
                 weight = (worth[a] - worth[b]) * gain
                 total += weight * np.log(1 + np.exp(scores[b] - scores[a]))
                 push = weight / (1 + np.exp(scores[a] - scores[b]))

@@ -4,7 +4,8 @@
 
 gain is λ(d) − λ(d+1), d how far apart the two stand in the present order: 1/log2(1+d) − 1/log2(2+d) for DCG. That
 bounds what a ranking loses (Wang and others, 2018, NDCG-Loss2) as long as λ falls ever more slowly. Where it does not,
-as for the first K of a longer list, gain is λ(rank_a) − λ(rank_b): what it would cost to swap the two.
+as for the first K of a longer list, gain is λ(rank_a) − λ(rank_b), what it would cost to swap the two, and five times
+DCG's by distance (as in their NDCG-Loss2++): pairs below K would have no say at all, and fewer clicks be used.
 
 Worth that is the same for all items of a query has no say: a click chance with a constant part changes nothing in
 expectation (genspec2021, eqs. 11 and 12).
@@ -21,18 +22,19 @@ from counterrank.compiled import njit
 from counterrank.learning.examples import Vector
 
 FURTHEST = 60.0  # scores further below the top than this count as this far: e^-60 does not overflow in 32 bits
+BESIDE = 5.0  # how much DCG by distance counts beside λ by rank
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they run side by side; NaN and inf stay
 
 
 def gains(weights: Vector, longest: int) -> NDArray[np.float64]:
-    """(2, longest): λ(d) − λ(d+1) at distance d, and λ at each rank from 0, of which the differences count.
+    """(2, longest): what a pair weighs at distance d, and λ at each rank from 0, of which the differences are added.
 
-    One of the two is 0: by distance where λ is convex and falling down to the longest query, else by rank.
+    By distance alone where λ is convex and falling down to the longest query, else by rank and by DCG's distance.
 
     >>> gains(np.array([1.0, 0.5, 0.25, 0.125]), 3).tolist()
     [[0.0, 0.5, 0.25], [0.0, 0.0, 0.0]]
-    >>> gains(np.array([1.0, 0.5]), 4).tolist()
-    [[0.0, 0.0, 0.0, 0.0], [1.0, 0.5, 0.0, 0.0]]
+    >>> gains(np.array([1.0, 0.5]), 4).round(2).tolist()
+    [[0.0, 1.85, 0.65, 0.35], [1.0, 0.5, 0.0, 0.0]]
     """
     padded = np.zeros(max(longest, 1))
     padded[: min(len(weights), longest)] = weights[:longest]
@@ -41,6 +43,7 @@ def gains(weights: Vector, longest: int) -> NDArray[np.float64]:
     if len(weights) >= longest and (steps >= 0).all() and (np.diff(steps) <= 1e-12).all():
         out[0, 1:] = steps
     else:
+        out[0, 1:] = -BESIDE * padded.max() * np.diff(1 / np.log2(np.arange(2, len(padded) + 2)))
         out[1] = np.maximum.accumulate(padded[::-1])[::-1]  # a weight that rises again counts as flat up to there
     return out
 
