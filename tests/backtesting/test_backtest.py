@@ -12,7 +12,7 @@ import counterrank as cr
 from counterrank.backtesting.backtest import Problem, backtest
 from counterrank.backtesting.days import Days
 from counterrank.backtesting.values import Weighing, day_values
-from counterrank.engine import Plan, open_engine
+from counterrank.engine import open_engine
 from counterrank.policy import Table
 from counterrank.setting.options import position_weights
 from counterrank.simulate import make_world, simulate
@@ -63,8 +63,7 @@ def expected(
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_value_is_that_of_evaluate_on_the_other_days(seed: int) -> None:
     rows = ragged_rows(seed)
-    plan = Plan(metric="clicks", weights=np.ones, rankings="all", ranking_clicks=True)
-    days = Days.of(open_engine("duckdb").count(cr.read_log(pa.Table.from_pylist(rows)).daily(), plan).counts)
+    days = Days.of(open_engine("duckdb").count(cr.read_log(pa.Table.from_pylist(rows)), Days.plan()).counts)
     curve = [1.0, 0.6, 0.0, 0.3] if seed == 2 else [1, 1 / 2, 1 / 3, 1 / 4]
     problems = [Problem.named(name) for name in ("K=1", "K=2", "K=3", "all", "dcg", "dcg@2")]
     problems.append(Problem("own", None, [0.5, 0.0, 2.0, 1.0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
@@ -118,16 +119,29 @@ def test_the_whole_log_is_counted_beside_the_asked_queries(engine):
 
 
 @pytest.mark.parametrize("days", ["integer", "date", "timestamp", "text"])
-def test_days_of_a_query_are_queries_of_their_own(engine, few, days):
+def test_patterns_of_each_day_stand_apart(engine, few, days):
     if few and days not in ("date", "text"):
         pytest.skip("two kinds do for an engine that is slow to start a job")
-    rows = worlds.make_rows(random.Random(8), queries=2, style="hostile", day=True)
+    rows = worlds.make_rows(random.Random(8), queries=2, style="hostile", day=True, impressions=True)
+    rows += [dict(rows[0], day=rows[0]["day"] + 1), rows[0]]
     table = worlds.to_arrow(rows)
     day = table["day"].cast(pa.int32())
     kinds = {"integer": lambda: day, "date": lambda: day.cast(pa.date32())}
     kinds["timestamp"] = lambda: day.cast(pa.date32()).cast(pa.timestamp("us"))
     kinds["text"] = lambda: day.cast(pa.date32()).cast(pa.string())
-    log = cr.read_log(table.set_column(table.column_names.index("day"), "day", kinds[days]())).daily()
-    counts = engine.count(log, Plan(metric="clicks", weights=position_weights("clicks"))).counts
-    named = [{**row, "query": f"{row['query']}\x1f{row['day']}"} for row in rows]
-    assert_equal(as_plain(counts), plain(named, "clicks", position_weights("clicks"), None, None))
+    log = cr.read_log(table.set_column(table.column_names.index("day"), "day", kinds[days]()))
+    plan = Plan(metric="clicks", weights=position_weights("clicks"), patterns=True, by_day=True)
+    counts = engine.count(log, plan).counts
+    found = counts.patterns
+    queries, items = counts.pairs.query_ids.texts.to_pylist(), counts.pairs.item_ids.texts.to_pylist()
+    got = {
+        (queries[q], day, *((items[counts.pairs.items[v >> 1]], v & 1) for v in coded if v >= 0)): n
+        for q, day, coded, n in zip(
+            found.queries, found.day.tolist(), found.coded.tolist(), found.impressions, strict=True
+        )
+    }
+    wanted = Counter()
+    for row in rows:
+        wanted[row["query"], row["day"], *zip(row["items"], row["clicks"], strict=True)] += row["impressions"]
+    assert got == wanted
+    assert len(got) == len(found)

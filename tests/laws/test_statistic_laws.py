@@ -27,7 +27,7 @@ ONES = np.ones(N)
 
 
 def patterns(rows: Any) -> Patterns:
-    return Patterns(OF[rows], CODED[rows], np.ones(len(OF[rows]), np.int64)).merged()
+    return Patterns(OF[rows], CODED[rows], np.ones(len(OF[rows]), np.int64), DAY[rows]).merged()
 
 
 def counts(rows: Any) -> Any:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from counterrank.backtesting.calibration import calibrate
 from counterrank.backtesting.days import Days, Vector
+from counterrank.backtesting.days import squares as sum_squares
 from counterrank.backtesting.errors import measure
 from counterrank.backtesting.result import Backtest, summarise
 from counterrank.backtesting.values import Weighing, can_test
 from counterrank.click.curve import curve_of
-from counterrank.engine import Coefficients, Engine, Pass, Plan, open_engine
+from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError, Unanswerable, unknown
 from counterrank.estimate import ESTIMATORS, LOG_MEAN
 from counterrank.estimate.choose import choose_estimators
@@ -115,9 +116,8 @@ def backtest(
     for what, number in {"min_impressions": min_impressions, "replicates": replicates}.items():
         if number < 1:
             raise InputError(f"{what} is {number}: expected 1 or more")
-    run = open_engine(engine).count(
-        log.daily(), Plan(metric="clicks", weights=np.ones, rankings="all", ranking_clicks=True)
-    )
+    log.need_days()
+    run = open_engine(engine).count(log, Days.plan())
     days = Days.of(run.counts)
     if len(np.unique(days.day)) < 2:
         raise Unanswerable(
@@ -126,7 +126,7 @@ def backtest(
         )
     curve, notes = _examination(examination, days)
     weighings = [_weighing(problem, days.positions, curve) for problem in asked]
-    squares = _squares(run, weighings)
+    squares = sum_squares(run.counts, np.stack([each.weights for each in weighings]))
     wanted = _wanted(days, queries)
     kept, seen = days.only(wanted), wanted[days.query]
     alone = len(kept.names) == 1
@@ -202,18 +202,6 @@ def _examination(given: str | Sequence[float], days: Days) -> tuple[Vector, list
         fit = curve_of(given, days.tally())
         return fit.examination, [*([f"examination: {fit.told}"] if fit.told else []), *fit.notes]
     return examination_curve(given, days.positions), []
-
-
-def _squares(run: Pass, problems: Sequence[Weighing]) -> NDArray[np.float64]:
-    """(C, problems): Σ reward² of each day, from the second pass over the rows."""
-    pairs, cells = run.counts.pairs, run.counts.cells
-    ones, zeros = np.broadcast_to(1.0, len(cells)), np.broadcast_to(0.0, len(cells))
-    size = len(problems)
-    scale, constant = np.stack([p.weights for p in problems]), np.zeros((size, len(run.counts.impressions)))
-    asked = Coefficients(
-        pairs=pairs, cells=cells, weight=[ones] * size, offset=[zeros] * size, scale=scale, constant=constant
-    )
-    return run.moments(asked).sums[:, :, 1]
 
 
 def _wanted(days: Days, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:

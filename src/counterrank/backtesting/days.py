@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.engine import Plan
 from counterrank.ids import Codes
-from counterrank.setting.by_day import DayCells
+from counterrank.statistics.cell_tally import CellTally
 from counterrank.statistics.cells import Cells, Tally
-from counterrank.statistics.counts import Counts, sum_chunks
+from counterrank.statistics.counts import Counts
 from counterrank.statistics.hashing import distinct, ranking_keys
+from counterrank.statistics.order import row_order
+from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.patterns import Patterns
 
 Vector = NDArray[np.float64]
+CHUNK = 1 << 16  # patterns at a time
 
 
 def sums(at: Codes, values: Vector | NDArray[np.bool_], size: int = 0) -> Vector:
@@ -47,30 +53,36 @@ class Days:
     list_shown: Vector  # (G,)
     list_clicked: Codes  # (G, K)
 
+    @staticmethod
+    def plan() -> Plan:
+        """What must be counted."""
+        return Plan(metric="clicks", weights=np.ones, patterns=True, by_day=True)
+
     @classmethod
     def of(cls, counts: Counts) -> Days:
-        """From the counts of `Log.daily()`, with the clicks of each ranking."""
-        cells = DayCells.of(counts.pairs)
-        row = counts.cells.rows
-        assert counts.rankings is not None  # noqa: S101 - the plan asked for them
-        groups = sum_chunks(counts.rankings)
-        assert groups.clicks is not None  # noqa: S101
+        """From counts that were made by `plan`."""
+        pairs, patterns = counts.pairs, by_day(counts)
+        keys, cell = np.unique(_cell_keys(patterns), return_inverse=True)
+        query, day = np.divmod(keys, len(np.unique(patterns.day)))
+        lists = patterns.coded >> 1  # -1 >> 1 is -1
+        lengths = np.zeros(len(keys), dtype=np.int64)
+        np.maximum.at(lengths, cell, (lists >= 0).sum(axis=1))
+        order, starts = row_order(cell, lists)
+        first, n = order[starts], patterns.impressions[order]
+        clicked = [np.add.reduceat(n * ((patterns.coded[order, k] & 1) > 0) * (lists[order, k] >= 0), starts)
+                   for k in range(pairs.positions)]  # fmt: skip
         return cls(
-            names=cells.query_ids.texts,
-            positions=counts.pairs.positions,
-            query=cells.query,
-            day=cells.day,
-            impressions=counts.impressions.astype(np.float64),
-            lengths=counts.pairs.lengths,
-            cell=counts.pairs.queries[row],
-            item=counts.pairs.items[row],
-            position=counts.cells.positions,
-            shown=counts.shown.astype(np.float64),
-            clicked=counts.clicked.astype(np.float64),
-            list_cell=groups.queries,
-            list_items=np.where(groups.rows >= 0, counts.pairs.items[groups.rows], -1),
-            list_shown=groups.impressions,
-            list_clicked=groups.clicks,
+            names=pairs.query_ids.texts,
+            positions=pairs.positions,
+            query=query,
+            day=np.unique(patterns.day)[day],
+            impressions=sums(cell, patterns.impressions.astype(np.float64), len(keys)),
+            lengths=lengths,
+            **_entries(pairs, patterns, keys),
+            list_cell=cell[first],
+            list_items=np.where(lists[first] >= 0, pairs.items[lists[first]], -1),
+            list_shown=np.add.reduceat(n, starts).astype(np.float64),
+            list_clicked=np.stack(clicked, axis=1),
         )
 
     def only(self, wanted: NDArray[np.bool_]) -> Days:
@@ -189,3 +201,55 @@ class Days:
         for k in range(min(top, self.positions)):
             clicked[:, k] = np.where(found, sums(of, self.list_clicked[:, k].astype(np.float64))[at], 0.0)
         return shown, clicked
+
+
+def by_day(counts: Counts) -> Patterns:
+    """The patterns of each day."""
+    assert counts.patterns is not None  # noqa: S101 - the plan asks for them
+    return counts.patterns
+
+
+def squares(counts: Counts, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(C, W): Σ reward² of each cell, by each row of weights, (W, K)."""
+    patterns = by_day(counts)
+    cell = np.unique(_cell_keys(patterns), return_inverse=True)[1]
+    out = np.zeros((int(cell.max()) + 1, len(weights)))
+    for start in range(0, len(patterns), CHUNK):
+        part = slice(start, start + CHUNK)
+        some = patterns.at(part)
+        worth = some.clicks @ weights.T
+        for i in range(len(weights)):
+            out[:, i] += sums(cell[part], some.impressions * worth[:, i] ** 2, len(out))
+    return out
+
+
+def _cell_keys(patterns: Patterns) -> Codes:
+    """(G,) the query and the day of each pattern as one number, which rises with both."""
+    every, day = np.unique(patterns.day, return_inverse=True)
+    return patterns.queries * len(every) + day
+
+
+def _entries(pairs: Pairs, patterns: Patterns, keys: Codes) -> dict[str, Any]:
+    """What each cell shows where, a day at a time: its pairs get numbers of their own, so that few days need little."""
+    every, day = np.unique(patterns.day, return_inverse=True)
+    order = np.argsort(day, kind="stable")
+    number, found = np.zeros(len(pairs), dtype=np.int32), []
+    for d, some in enumerate(np.split(order, np.cumsum(np.bincount(day))[:-1])):
+        coded = patterns.coded[some]
+        met = np.unique(coded[coded >= 0] >> 1)
+        number[met] = np.arange(len(met))
+        tally = CellTally(pairs.positions)
+        tally.grow(len(met))
+        tally.add(np.where(coded >= 0, 2 * number[coded >> 1] + (coded & 1), -1), patterns.impressions[some])
+        each = tally.found(np.arange(len(met)), len(met), pairs.positions)
+        pair = met[each.cells.rows]
+        cell = np.searchsorted(keys, pairs.queries[pair] * len(every) + d)
+        found.append((cell, pairs.items[pair], each.cells.positions, each.shown, each.clicked))
+    cell, item, position, shown, clicked = (np.concatenate(column) for column in zip(*found, strict=True))
+    return {
+        "cell": cell,
+        "item": item,
+        "position": position,
+        "shown": shown.astype(np.float64),
+        "clicked": clicked.astype(np.float64),
+    }

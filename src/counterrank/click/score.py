@@ -50,7 +50,7 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
     impossible = 0
     for start in range(0, len(patterns), CHUNK):
         part = slice(start, start + CHUNK)
-        some = Patterns(patterns.queries[part], patterns.coded[part], patterns.impressions[part])
+        some = patterns.at(part)
         rankings, clicks = some.rankings, some.clicks
         shown = rankings >= 0
         given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)

@@ -75,7 +75,7 @@ class EmbeddedPass:
         self._pending: Future[CodedRows] | None = None
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         with ThreadPoolExecutor(1) as pool:
-            reader = log.rows([*self._columns(), *(["day"] if plan.days else [])], plan.overview)
+            reader = log.rows(self._columns(), plan.overview)
             for rows in reader:
                 self._count(rows, pool)
                 engine.progress(len(rows))
@@ -93,6 +93,7 @@ class EmbeddedPass:
             self.plan.metric,
             *(["propensity"] if self.plan.by_propensity else []),
             *(["cluster"] if self.plan.clusters else []),
+            *(["day"] if self.plan.days or self.plan.by_day else []),
         ]
 
     def _count(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
@@ -164,7 +165,8 @@ class EmbeddedPass:
         return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
 
     def _patterns(self, rows: Codes, positions: int) -> Patterns:
-        return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions)
+        days = self.tallier.every_day() if self.plan.by_day else None
+        return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions, days)
 
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
         if self.plan.pages == "none" or not self.kept.complete:
@@ -216,7 +218,7 @@ class EmbeddedPass:
     def _again(self) -> Iterator[CodedRows]:
         """The log read once more."""
         total = 0
-        for again in self.log.again(self.reading).rows([*self._columns(), *(["day"] if self.plan.days else [])]):
+        for again in self.log.again(self.reading).rows(self._columns()):
             total += int(again.impressions.sum())
             yield self.coder.code_again(again, self.tallier.day_codes(again))
             self.engine.progress(len(again))

@@ -18,7 +18,6 @@ from counterrank.engine.calendar import day_number
 from counterrank.errors import InputError
 from counterrank.limits import LARGEST
 from counterrank.log.problems import RowProblem
-from counterrank.log.reader import SEPARATOR
 from counterrank.statistics.histogram import NUDGE
 
 # what the rows of an impression have in common
@@ -198,13 +197,12 @@ def _finite(number: Any) -> Any:
     return (number.notnull() & ~number.isnan() & ~number.isinf()).fill_null(False)
 
 
-def good(kept: ir.Table, by_day: bool, columns: Collection[str]) -> ir.Table:
+def good(kept: ir.Table, columns: Collection[str]) -> ir.Table:
     """The rows without problems, with these columns: `n` impressions each, of a list of `length` items."""
     t: Any = kept.filter(kept["problem"] == 0)
     n = t.rows * t.impressions.cast("int64") if "impressions" in t.columns else t.rows
-    query = t["query"].concat(SEPARATOR, t.day.cast("string")) if by_day else t["query"]
-    chosen = {c: t[c] for c in ("row", *columns) if c in t.columns}
-    return t.select(**chosen, query=query, n=n, length=t["items"].length().cast("int64"))
+    chosen = {c: t[c] for c in ("row", "query", *columns) if c in t.columns}
+    return t.select(**chosen, n=n, length=t["items"].length().cast("int64"))
 
 
 def cut(rows: ir.Table, top: int | None) -> ir.Table:
@@ -297,17 +295,17 @@ def last_clicks(rows: ir.Table) -> ir.Table:
     return t.filter(t.position >= 0).group_by(["query", "position"]).agg(n=t.n.sum().cast("int64"))
 
 
-def per_pattern(rows: ir.Table) -> ir.Table:
-    """Impressions by (query, cut ranking, clicks)."""
-    return rows.group_by(["query", "items", "clicks"]).agg(impressions=rows["n"].sum().cast("int64"))
+def per_pattern(rows: ir.Table, by_day: bool) -> ir.Table:
+    """Impressions by (query, cut ranking, clicks), and by day."""
+    keys = ["query", "items", "clicks", *(["day"] if by_day else [])]
+    return rows.group_by(keys).agg(impressions=rows["n"].sum().cast("int64"))
 
 
 def per_sampled(rows: ir.Table, first: ir.Table) -> ir.Table:
     """Impressions by (query, cut ranking, clicks, day) of the rows whose (query, first item) is one of `first`."""
     t: Any = rows.mutate(first=rows["items"][0])
     t = t.semi_join(first, ["query", "first"])
-    keys = ["query", "items", "clicks", *(["day"] if "day" in rows.columns else [])]
-    return t.group_by(keys).agg(impressions=t.n.sum().cast("int64"))
+    return per_pattern(t, by_day="day" in rows.columns)
 
 
 def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int, by_value: bool = False) -> ir.Table:

@@ -12,7 +12,7 @@ from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
 from counterrank.ids import Codes
-from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.patterns import Patterns, joined
 from counterrank.statistics.rankings import Rankings
 
 CHUNK_ROWS = 1 << 15  # what a thread reads at a time stays in a processor's cache
@@ -64,33 +64,29 @@ class RowPages:
         return self
 
 
-def gathered_patterns(kept: KeptRows, pair_rows: Codes, pair_query: Codes, positions: int) -> Patterns:
-    """Kept rows with equal ones counted as one. They are gathered batch by batch, then whenever half are repeats."""
-    total, loose = _no_patterns(positions), [_no_patterns(positions)]
+def gathered_patterns(
+    kept: KeptRows, pair_rows: Codes, pair_query: Codes, positions: int, every_day: Codes | None = None
+) -> Patterns:
+    """Kept rows with equal ones counted as one. They are gathered batch by batch, then whenever half are repeats.
+
+    `every_day` has the day of each code, where days stand apart.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    none = Patterns(nothing, np.zeros((0, positions), dtype=np.int32), nothing, None if every_day is None else nothing)
+    total, loose = none, [none]
     size = 0
     for rows in (*kept.in_memory, *kept.on_disk()):
-        some = rows.coded[rows.coded[:, 0] >= 0]
+        used = rows.coded[:, 0] >= 0
+        some = rows.coded[used]
         if not len(some):
             continue
         n = np.ones(len(rows.coded), dtype=np.int64) if rows.impressions is None else rows.impressions
         coded = np.full((len(some), positions), -1, dtype=np.int32)
         queries = np.empty(len(some), dtype=np.int64)
         kernels.decode_rows(some, pair_rows, pair_query, coded, queries)
-        loose.append(Patterns(queries, coded, n[rows.coded[:, 0] >= 0]).merged())
+        days = None if every_day is None or rows.day is None else every_day[rows.day[used]]
+        loose.append(Patterns(queries, coded, n[used], days).merged())
         size += len(loose[-1])
         if size > max(len(total), CHUNK_ROWS):
-            total, loose, size = _joined([total, *loose]).merged(), [], 0
-    return _joined([total, *loose]).merged()
-
-
-def _no_patterns(positions: int) -> Patterns:
-    nothing = np.zeros(0, dtype=np.int64)
-    return Patterns(nothing, np.zeros((0, positions), dtype=np.int32), nothing)
-
-
-def _joined(parts: list[Patterns]) -> Patterns:
-    return Patterns(
-        np.concatenate([part.queries for part in parts]),
-        np.concatenate([part.coded for part in parts]),
-        np.concatenate([part.impressions for part in parts]),
-    )
+            total, loose, size = joined([total, *loose]).merged(), [], 0
+    return joined([total, *loose]).merged()

@@ -125,14 +125,14 @@ class RelationalPass:
             raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
         self.log, self.plan, self.engine = log, plan, engine
         counted = ["items", plan.metric]
-        counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days else [])
+        counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days or plan.by_day else [])
         counted += ["cluster"] if plan.clusters else []
-        needed = {"query", *counted, "impressions", *(["day"] if log.by_day else [])}
+        needed = {"query", *counted, "impressions"}
         needed |= {"day", "reward"} if plan.overview else set()
         self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, plan.metric == "clicks", log.repair))
         weakref.finalize(self, engine.drop, self.kept)
         self.reading = self._read()
-        rows = x.good(self.kept, log.by_day, counted)
+        rows = x.good(self.kept, counted)
         covered = rows
         if plan.queries is not None:
             covered = rows.semi_join(engine.upload(pa.table({"query": plan.queries.unique()})), "query")
@@ -277,12 +277,13 @@ class RelationalPass:
         return LookCounts(table, last_at)
 
     def _patterns(self, pairs: Pairs) -> Patterns:
-        found = self.engine.fetch(x.per_pattern(self.rows)).combine_chunks()
+        found = self.engine.fetch(x.per_pattern(self.rows, self.plan.by_day)).combine_chunks()
         queries, rows = _ranked(found, pairs)
         coded = np.full(rows.shape, -1, dtype=np.int32)
         clicks = numbers(found["clicks"].combine_chunks().flatten(), np.int32)
         coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
-        return Patterns(queries, coded, numbers(found["impressions"], np.int64)).merged()
+        days = numbers(found["day"], np.int64) if self.plan.by_day else None
+        return Patterns(queries, coded, numbers(found["impressions"], np.int64), days).merged()
 
     def sample(self, pairs: Pairs) -> Sample:
         own = self.counts.pairs

@@ -91,24 +91,28 @@ class Tallier:
 
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""
-        if rows.day is None or not self.plan.days or self.days.size > MOST_DAYS:
+        if rows.day is None or not (self.plan.by_day or (self.plan.days and self.days.size <= MOST_DAYS)):
             return np.zeros(0, dtype=np.int64)
         codes = self.days.encode(rows.day, pa.array(rows.day))
         if self.days.size > len(self.per_day):
             self.per_day = np.pad(self.per_day, ((0, power_of_two(self.days.size) - len(self.per_day)), (0, 0)))
         return codes
 
+    def every_day(self) -> Codes:
+        """The days that were met, in the order of their codes."""
+        return np.asarray(self.days.ids().texts.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+
     def days_of(self, codes: NDArray[np.int32] | None, size: int) -> Codes:
         """The day of each row from its code; of so many rows none where days are not counted."""
         if codes is None or not 0 < self.days.size <= MOST_DAYS:
             return np.full(size, NO_DAY)
-        days = self.days.ids().texts.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        days = self.every_day()
         return np.where(codes >= 0, days[np.maximum(codes, 0)], NO_DAY)
 
     def day_sums(self) -> DaySums | None:
         if not self.plan.days or not 0 < self.days.size <= MOST_DAYS:
             return None
-        days = self.days.ids().texts.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        days = self.every_day()
         n, reward, reward2 = self.per_day[: self.days.size].T
         met = n > 0
         return DaySums.gathered(days[met], n[met].astype(np.int64), reward[met], reward2[met]) if met.any() else None

@@ -11,7 +11,6 @@ from counterrank.engine import Engine
 from counterrank.errors import InputError, Unanswerable
 from counterrank.ids import Codes
 from counterrank.log import Log, Reading
-from counterrank.setting.by_day import whole_queries
 from counterrank.setting.click_counts import read_clicks
 from counterrank.statistics.draws import dealt
 from counterrank.statistics.pairs import Pairs, united
@@ -71,9 +70,9 @@ def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str, reading: Re
 
 def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     """The last days, as many as hold the share."""
-    counts, reading = read_clicks(log.daily(), engine=engine, top=top, patterns=True)
-    pairs, patterns, days = whole_queries(counts, log.kinds().native_queries)
-    found, n = np.unique(days, return_inverse=True)
+    counts, reading = read_clicks(log, engine=engine, top=top, patterns=True, by_day=True)
+    patterns = counts.need_patterns("a split by days")
+    found, n = np.unique(patterns.day, return_inverse=True)
     if len(found) < 2:
         raise Unanswerable(
             f"{log.name}: one day only: the last days cannot be held out; hold out a share of the impressions"
@@ -81,9 +80,9 @@ def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     of_day = np.bincount(n, patterns.impressions)
     first = int(np.argmax(np.cumsum(of_day[::-1]) >= share * of_day.sum()))
     last = min(first + 1, len(found) - 1)
-    out = np.where(days >= found[-last], patterns.impressions, 0)
+    out = np.where(patterns.day >= found[-last], patterns.impressions, 0)
     told = f"the last {last} of {len(found)} days" if last > 1 else f"the last of {len(found)} days"
-    return _halves(pairs, patterns, out, told, reading)
+    return _halves(counts.pairs, patterns, out, told, reading)
 
 
 def _of_logs(one: ClickCounts, other: ClickCounts, name: str, reading: Reading) -> Halves:

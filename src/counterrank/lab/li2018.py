@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from counterrank.backtesting.backtest import CLIPS, backtest
 from counterrank.backtesting.days import Days, sums
 from counterrank.backtesting.result import Backtest
-from counterrank.engine import Plan, open_engine
+from counterrank.engine import open_engine
 from counterrank.lab import figures, need
 from counterrank.lab.li2018_findings import AT, WEIGHTED, findings, gaps
 from counterrank.lab.result import PaperTable, Reproduction
@@ -113,8 +113,8 @@ def _simulated(quick: bool) -> tuple[Log, Log]:
 
 
 def _days(log: Log) -> tuple[Days, Reading]:
-    plan = Plan(metric="clicks", weights=np.ones, rankings="all", ranking_clicks=True)
-    run = open_engine("duckdb").count(log.daily(), plan)
+    log.need_days()
+    run = open_engine("duckdb").count(log, Days.plan())
     return Days.of(run.counts), run.reading
 
 

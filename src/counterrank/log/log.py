@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterrank.errors import InputError, Unanswerable
 from counterrank.log.long_form import LongPart
 from counterrank.log.parts import Part
-from counterrank.log.reader import SEPARATOR, RowReader
+from counterrank.log.reader import RowReader
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.rows import Kinds
 from counterrank.log.text import read_by_row
@@ -35,19 +33,17 @@ class Log:
     notes: tuple[str, ...] = ()
     bad_rows: Path | None = None
     table: Any = None  # an Ibis expression, where the log lives in a database of its own
-    by_day: bool = False
     repair: bool = False  # whether a repeated item is repaired instead of a problem
     tolerant: bool = False  # bad rows are counted and left out, though there is no file for them
     joins: bool = False  # bad rows are added to those of another log in `bad_rows`
     known: Reading | None = None  # what an earlier pass read: this one must read the same
 
-    def daily(self) -> Log:
-        """The same log with each day of a query as a query of its own, named so that `split_day` tells them apart."""
+    def need_days(self) -> None:
+        """An error where rows have no day."""
         if "day" not in self.columns:
             raise Unanswerable(
                 f"{self.name}: column 'day' is missing: give each row its day, or its name with `columns` day=NAME"
             )
-        return replace(self, by_day=True)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -70,7 +66,7 @@ class Log:
             queries.append(_integer(types["query"]))
             items.append(_integer(_value_type(types["items"])))
         binary = not any(part.textual for part in self.parts)
-        integer = all(queries) and not self.by_day
+        integer = all(queries)
         return Kinds(binary and integer, binary and all(items), integer, all(items))
 
     def rows(self, columns: Sequence[str], overview: bool = False) -> RowReader:
@@ -95,7 +91,7 @@ class Log:
         """Those of our columns that a pass must read: all, but for a further pass over a log without bad rows."""
         if self.known is None or self.known.rejected:
             return [c for c in self.found[0] if c in self.columns]
-        wanted = ["query", "items", *columns, *(["day"] if self.by_day else [])]
+        wanted = ["query", "items", *columns]
         return [c for c in dict.fromkeys(wanted) if c in self.columns]
 
     def read_as(self, tally: Tally) -> Reading:
@@ -115,13 +111,6 @@ class Log:
             told = "".join(f", the first: {wrong['problem']} ({wrong['where']})" for wrong in first)
             raise InputError(f"{self.name}: the log is empty: {why}{told}. Give one with at least one good row")
         return tally.reading(self.notes, self.bad_rows)
-
-
-def split_day(names: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The query and the day of each name that `daily` made."""
-    texts = names.to_pylist()
-    halves = [text.rpartition(SEPARATOR) for text in texts]
-    return pa.array([h[0] for h in halves], pa.string()), np.array([int(h[2]) for h in halves], dtype=np.int64)
 
 
 def _integer(kind: pa.DataType) -> bool:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from counterrank.log.keys import text_keys
 from counterrank.log.originals import Originals, shown
 from counterrank.log.prefetch import prefetched
 from counterrank.log.problems import RowProblem, bad_row
@@ -21,8 +18,6 @@ from counterrank.log.rows import Rows, read_rows
 
 if TYPE_CHECKING:
     from counterrank.log.log import Log
-
-SEPARATOR = "\x1f"
 
 
 class RowReader:
@@ -60,7 +55,7 @@ class RowReader:
                     if self.overview:
                         _look(rows, tally)
                     if len(rows):
-                        yield _daily(rows) if log.by_day else rows
+                        yield rows
         self._reading = log.read_as(tally)
 
     def _set_aside(
@@ -76,13 +71,6 @@ class RowReader:
             tally.add(file, what, number=number)
             if aside is not None:
                 aside.write(file, number, what, originals.content(batch, int(i), number))
-
-
-def _daily(rows: Rows) -> Rows:
-    assert rows.day is not None  # noqa: S101 - such a log has the column
-    days = pa.array(rows.day).cast(pa.string())
-    names = pc.binary_join_element_wise(rows.query_values, days, SEPARATOR)
-    return replace(rows, query_values=names, query_keys=text_keys(names))
 
 
 def _look(rows: Rows, tally: Tally) -> None:

@@ -43,10 +43,13 @@ def read_clicks(
     queries: pa.Array | None = None,
     patterns: bool = False,
     rankings: bool = False,
+    by_day: bool = False,
 ) -> tuple[ClickCounts, Reading]:
-    """The same, and what was read."""
+    """The same, and what was read; `by_day`: patterns of each day stand apart."""
     if "clicks" not in source.columns:
         raise Unanswerable(f"{source.name}: column 'clicks' is missing: click models need clicks on items")
+    if by_day:
+        source.need_days()
     plan = Plan(
         metric="clicks",
         weights=np.ones,
@@ -55,6 +58,7 @@ def read_clicks(
         rankings="all" if rankings else "none",
         looks=True,
         patterns=patterns,
+        by_day=by_day,
     )
     run = count_log(source, plan, engine, "there are")
     counts = run.counts

@@ -1,8 +1,10 @@
-"""Distinct (query, ranking, clicks) and how often each was logged: what click models are fitted to and judged by."""
+"""Distinct (query, ranking, clicks) and how often each was logged, also day by day: what click models are fitted to."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,12 @@ from counterrank.statistics.order import row_order
 
 @dataclass(frozen=True)
 class Patterns:
-    """Impressions grouped where query, ranking and clicks are the same; they add."""
+    """Impressions grouped where query, ranking and clicks (and the day, where it counts) are the same; they add."""
 
     queries: Codes  # (G,)
     coded: NDArray[np.int32]  # (G, K): 2·pair + click, -1 beyond the ranking's end
     impressions: Codes  # (G,)
+    days: Codes | None = None  # (G,) where days are told apart
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -34,6 +37,12 @@ class Patterns:
     def clicks(self) -> NDArray[np.int8]:
         """(G, K), 0 beyond the end."""
         return np.asarray((self.coded & 1) & (self.coded >= 0), dtype=np.int8)
+
+    @property
+    def day(self) -> Codes:
+        """(G,) of patterns whose days are told apart."""
+        assert self.days is not None  # noqa: S101 - the plan asked for them
+        return self.days
 
     @property
     def total(self) -> int:
@@ -51,22 +60,22 @@ class Patterns:
     def taken(self, impressions: Codes) -> Patterns:
         """The groups with these impressions instead, without those that have none."""
         some = impressions > 0
-        return Patterns(self.queries[some], self.coded[some], impressions[some])
+        return replace(self.at(some), impressions=impressions[some])
+
+    def at(self, some: Any) -> Patterns:
+        """These groups only."""
+        days = None if self.days is None else self.days[some]
+        return Patterns(self.queries[some], self.coded[some], self.impressions[some], days)
 
     def merged(self) -> Patterns:
-        """One group per (query, ranking, clicks), in the one order of rows."""
+        """One group per (query, ranking, clicks, day), in the one order of rows."""
         if len(self) == 0:
             return self
-        order, starts = row_order(self.queries, self.coded)
-        first = order[starts]
-        return Patterns(self.queries[first], self.coded[first], np.add.reduceat(self.impressions[order], starts))
+        order, starts = row_order(self.queries, self.coded, self.days)
+        return replace(self.at(order[starts]), impressions=np.add.reduceat(self.impressions[order], starts))
 
     def __add__(self, other: Patterns) -> Patterns:
-        return Patterns(
-            np.concatenate([self.queries, other.queries]),
-            np.concatenate([self.coded, other.coded]),
-            np.concatenate([self.impressions, other.impressions]),
-        ).merged()
+        return joined([self, other]).merged()
 
     def counts(self, pairs: int, queries: int) -> tuple[Codes, Tally, LookCounts]:
         """Impressions by query, shown and clicked by pair and position, and looks: the coarser statistics of a log."""
@@ -79,3 +88,14 @@ class Patterns:
         impressions = np.zeros(queries, dtype=np.int64)
         np.add.at(impressions, self.queries, self.impressions)
         return impressions, tally.found(np.arange(pairs), pairs, positions), looks
+
+
+def joined(parts: Sequence[Patterns]) -> Patterns:
+    """The groups of all parts, one after the other; days are told apart where they are in all."""
+    days = [part.days for part in parts if part.days is not None]
+    return Patterns(
+        np.concatenate([part.queries for part in parts]),
+        np.concatenate([part.coded for part in parts]),
+        np.concatenate([part.impressions for part in parts]),
+        np.concatenate(days) if len(days) == len(parts) else None,
+    )

@@ -194,6 +194,7 @@ def _check(counts: Counts) -> None:
         _shaped("queries of patterns", counts.patterns.queries, (g,), 0, q - 1)
         _shaped("patterns", counts.patterns.coded, (g, k), -1, 2 * p - 1)
         _shaped("impressions of patterns", counts.patterns.impressions, (g,), 0)
+        _shaped("days of patterns", counts.patterns.days, (g,)) if counts.patterns.days is not None else None
     if counts.days is not None:
         size = (len(counts.days.days),)
         for name in ("days", "impressions", "reward", "reward2"):

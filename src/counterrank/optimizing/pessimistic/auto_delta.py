@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from counterrank.optimizing.pessimistic.lower import Pessimism
 from counterrank.optimizing.pessimistic.stock import Stock
 from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Vector, best_lists, value_of
 from counterrank.posterior import choose_prior
-from counterrank.setting.by_day import whole_queries
 from counterrank.setting.click_counts import read_clicks
 from counterrank.statistics.draws import dealt
 from counterrank.statistics.pairs import Pairs
@@ -76,7 +75,7 @@ class Parts:
 def split_log(log: Log, engine: str | Engine, top: int | None) -> Parts:
     """By days where the log has several, else by chance: five folds at most."""
     if "day" in log.columns:
-        counts, _ = read_clicks(log.daily(), engine=engine, top=top, patterns=True)
+        counts, _ = read_clicks(log, engine=engine, top=top, patterns=True, by_day=True)
         parts = _by_days(counts)
         if len(parts.folds) > 1:
             return parts
@@ -88,17 +87,18 @@ def split_log(log: Log, engine: str | Engine, top: int | None) -> Parts:
 
 def split_counts(pairs: Pairs, patterns: Patterns, seed: int = 0) -> Parts:
     """Every impression to one of five folds, by a hash of what it holds."""
-    patterns = patterns.merged()  # by days, equal impressions stand apart
+    patterns = replace(patterns, days=None).merged()
     return Parts(pairs, patterns, dealt(pairs, patterns, [1 / FOLDS] * FOLDS, seed), "folds")
 
 
 def _by_days(counts: ClickCounts) -> Parts:
-    """The queries of `Log.daily` as queries again, their days dealt out to the folds."""
-    pairs, patterns, day = whole_queries(counts)
-    number = np.unique(day, return_inverse=True)[1]
+    """The days of a log dealt out to the folds."""
+    patterns = counts.patterns
+    assert patterns is not None  # noqa: S101 - asked for
+    number = np.unique(patterns.day, return_inverse=True)[1]
     folds = min(int(number.max(initial=0)) + 1, FOLDS)
     shares = np.stack([np.where(number % folds == f, patterns.impressions, 0) for f in range(folds)])
-    return Parts(pairs, patterns, shares, "days")
+    return Parts(counts.pairs, patterns, shares, "days")
 
 
 def choose_delta(
@@ -174,5 +174,5 @@ def _frequent(parts: Parts) -> Parts:
     )
     rows: NDArray[np.int64] = np.where(mine, np.cumsum(mine) - 1, -1)
     some = np.flatnonzero(taken[parts.patterns.queries])
-    chosen = Patterns(parts.patterns.queries[some], parts.patterns.coded[some], parts.patterns.impressions[some])
+    chosen = parts.patterns.at(some)
     return Parts(fewer, chosen.moved(rows, new, pairs.positions), parts.folds[:, some], parts.split)
