@@ -50,7 +50,7 @@ def test_cells_are_counted_as_rows_would_be(name: str, logging: str) -> None:
             log, target, logging=given, features=world.feature_table(), interval=kind, estimators=list(found)
         ).rows
         for row in rows:
-            mine = row_of(row.estimator, found[row.estimator], evidence.counts, kind, 0.95, None, [])
+            mine = row_of(row.estimator, found[row.estimator], evidence.counts, kind, 0.95, None, said=[])
             for field in ("value", "stderr", "effective_sample_size", "unsupported"):
                 assert getattr(mine, field) == pytest.approx(getattr(row, field), rel=1e-9, abs=1e-11), row
             if row.lower is not None:  # rankings are grouped otherwise, which moves the bootstrap by a little

@@ -136,7 +136,7 @@ def test_chances_fill_every_position_and_split_into_rankings(kind: str) -> None:
         if kind == "exposure":
             looks = np.ones(length) if trial % 4 == 0 else rng.random(length)
             worth, cap, liked = rng.integers(0, 4, size) * rng.random(size), rng.random(size) * height, rng.random(size)
-            shown = best_exposure(worth, cap, liked, allowed, looks, starts, lengths)
+            shown = best_exposure(worth, cap, liked, allowed, looks, starts, lengths=lengths)
         else:
             worth, cap, liked = (rng.random((size, length)) for _ in range(3))
             shown = best_marginals(worth * (worth > 0.3), cap * height, liked, allowed, starts, lengths)

@@ -130,7 +130,7 @@ def backtest(
     wanted = _wanted(days, queries)
     kept, seen = days.only(wanted), wanted[days.query]
     alone = len(kept.names) == 1
-    errors = measure(kept, weighings, squares[seen], names, limits, min_impressions, "day" if alone else "query")
+    errors = measure(kept, weighings, squares[seen], names, limits, min_impressions, unit="day" if alone else "query")
     if not errors.tested.any():
         raise Unanswerable(
             f"{log.name}: no query has {min_impressions} or more impressions both on a day and on its other days: "
@@ -138,7 +138,9 @@ def backtest(
         )
     said = [*run.reading.notes, *notes]
     names_of = [p.name for p in asked]
-    result = summarise(kept, errors, names_of, curve, alone, confidence, replicates, seed, said, run.reading)
+    result = summarise(
+        kept, errors, names_of, curve, alone, confidence, count=replicates, seed=seed, notes=said, reading=run.reading
+    )
     if calibrated is None:
         return result
     name, clip = calibrated

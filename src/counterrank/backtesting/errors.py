@@ -68,6 +68,7 @@ def measure(
     names: Sequence[str],
     clips: Sequence[float],
     min_impressions: int = 1,
+    *,
     unit: Literal["query", "day"] = "query",
 ) -> Errors:
     """The errors of every estimator and clip. `squares` is (C, problems): Σ reward² of each day.

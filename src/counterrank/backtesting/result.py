@@ -147,7 +147,7 @@ def _clips(name: str) -> bool:
 
 
 def summarise(
-    days: Days, errors: Errors, problems: list[str], curve: Vector, alone: bool, confidence: float, count: int,
+    days: Days, errors: Errors, problems: list[str], curve: Vector, alone: bool, confidence: float, *, count: int,
     seed: int, notes: list[str], reading: Reading,
 ) -> Backtest:  # fmt: skip
     """The errors as a result: intervals by resampling, and a recommendation for each problem."""

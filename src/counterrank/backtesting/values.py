@@ -92,7 +92,9 @@ def _by_mean(days: Days, problems: Sequence[Weighing], estimators: Estimators, c
     nothing, clicked = np.zeros(0), days.without(days.by_position(days.clicked))
     for i, problem in enumerate(problems):
         reward = clicked @ problem.weights
-        evidence = _evidence(days.others, nothing.astype(np.int64), nothing, nothing, nothing, days.others, reward)
+        evidence = _evidence(
+            days.others, nothing.astype(np.int64), nothing, nothing, nothing, days.others, all_clicked=reward
+        )
         for estimator in estimators:
             yield i, estimator, np.inf, estimator.by_query(evidence)
 
@@ -104,8 +106,9 @@ def _by_position(days: Days, problems: Sequence[Weighing], estimators: Estimator
     at = np.flatnonzero(shown > 0)
     at = at[np.argsort(place[at], kind="stable")]
     target = days.shown[at] / days.impressions[days.cell[at]]
-    whole = (days.without(days.by_position(x)).ravel() for x in (days.shown, days.clicked))
-    evidence = _evidence(np.repeat(days.others, days.positions), place[at], target, shown[at], clicked[at], *whole)
+    all_shown, all_clicked = (days.without(days.by_position(x)).ravel() for x in (days.shown, days.clicked))
+    often = np.repeat(days.others, days.positions)
+    evidence = _evidence(often, place[at], target, shown[at], clicked[at], all_shown, all_clicked=all_clicked)
     for estimator in estimators:
         for clip, value in _values(estimator, evidence, clips):
             table = value.reshape(-1, days.positions)
@@ -164,7 +167,7 @@ def _asked(days: Days, problem: Weighing) -> Evidence:
 
 def _evidence(
     others: Vector, cell: Codes, target: Vector, shown: Vector, clicked: Vector, all_shown: Vector | None = None,
-    all_clicked: Vector | None = None,
+    *, all_clicked: Vector | None = None,
 ) -> Evidence:  # fmt: skip
     """The other days of every cell, `others` impressions, as the log, and the cell as the target.
 

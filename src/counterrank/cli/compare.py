@@ -98,8 +98,8 @@ def compare(
             question.temperature,
             baseline_temperature,
             question.logging_temperature,
-            question.mix,
-            question.features,
+            mix=question.mix,
+            features=question.features,
         )
         for each in target
     ]

@@ -35,7 +35,7 @@ def _read(name: str, option: str, words: tuple[str, ...], features: str | None) 
 
 def open_sides(
     target: str, baseline: str, logging: str | None, temperature: float, baseline_temperature: float | None,
-    logging_temperature: float | None, mix: float, features: str | None = None,
+    logging_temperature: float | None, *, mix: float, features: str | None = None,
 ) -> tuple[Policy, Policy, Any]:  # fmt: skip
     """Target, baseline, and the logging policy as `compare` takes it."""
     warm = temperature if baseline_temperature is None else baseline_temperature
@@ -43,7 +43,7 @@ def open_sides(
     scores = isinstance(other, Scores | PlackettLuce)
     if baseline_temperature is not None and not scores:
         raise InputError(f"--baseline-temperature is for scores, but --baseline {baseline} has none: leave it out")
-    policy, known = open_target(target, logging, temperature, logging_temperature, mix, scores, features)
+    policy, known = open_target(target, logging, temperature, logging_temperature, mix, scores, features=features)
     return policy, other, known
 
 
@@ -62,6 +62,7 @@ def open_target(
     logging_temperature: float | None,
     mix: float,
     scores: bool = False,
+    *,
     features: str | None = None,
 ) -> tuple[Policy, Any]:
     """The target, and the logging policy as `evaluate` takes it. `scores`: the temperature applies to others too."""

@@ -20,6 +20,7 @@ from counterrank.setting.options import check_top
 
 
 def rank(
+    *,
     policy: Annotated[str, typer.Argument(help="A file of rankings, scores or slots, or a policy directory."), READS],
     out: Annotated[Path, typer.Option(help="The rankings: .parquet, .csv or .jsonl."), WRITES_TABLE],
     features: Annotated[

@@ -65,7 +65,7 @@ def compare_by_bound(
         float(difference.half(confidence)[0]),
         float(difference.by_largest(confidence)[0]),
         int(difference.clicks[0]),
-        each.value,
+        per_query=each.value,
     )
     corrected = each.verdict(1 - (1 - confidence) / len(counts.impressions))
     return Comparison(

@@ -85,7 +85,7 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
         if top is not None:
             return top
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite has no bound
-        return _judged(question, chosen, how, run, (target, baseline), looked, call)
+        return _judged(question, chosen, how, run, (target, baseline), looked, call=call)
 
 
 def _from_the_top(question: Question, how: How, engine: str | Engine, call: str, doubted: str) -> Comparison | None:
@@ -98,7 +98,7 @@ def _from_the_top(question: Question, how: How, engine: str | Engine, call: str,
 
 
 def _judged(
-    question: Question, name: str, how: How, run: Pass, both: tuple[Evidence, Evidence], looked: Looked, call: str
+    question: Question, name: str, how: How, run: Pass, both: tuple[Evidence, Evidence], looked: Looked, *, call: str
 ) -> Comparison:
     estimator, confidence = ESTIMATORS[name], how.confidence
     both, notes = _featured(both, name, how)
@@ -118,7 +118,7 @@ def _judged(
         rows["target"], value=value, stderr=stderr, lower=bound.lower, upper=bound.upper, unsupported=gap.unsupported
     )
     trust = of_pair(
-        name, (target, baseline), done, rows, alone, looked.doubts(name, (target, baseline), alone), bound.kind
+        name, (target, baseline), done, rows, alone, looked.doubts(name, (target, baseline), alone), kind=bound.kind
     )
     verdict = decided(bound.lower, bound.upper, trust)
     more = Needed(0) if verdict != "undecided" else _further(done, alone, trust, counts.total, bound.kind)
@@ -204,7 +204,7 @@ def _row(name: str, estimate: Estimate, evidence: Evidence, how: How) -> Row:
     distance, said = None, warn(name, estimate, evidence, of="the policy")
     if how.interval == "theorem3":
         distance, said = add_distance(estimate, name, evidence, how.limits, how.confidence)
-    return row_of(name, estimate, evidence.counts, how.interval, how.confidence, distance, said)
+    return row_of(name, estimate, evidence.counts, how.interval, how.confidence, distance, said=said)
 
 
 def _together(said: list[str]) -> list[str]:

@@ -28,6 +28,7 @@ def of_bound(
     half: float,
     worst: float,
     clicks: int,
+    *,
     per_query: NDArray[np.float64],
 ) -> Diagnosis:
     """Of genspec2021's bound. `half`: half its width (NaN: none), `worst`: the share of that for the worst case."""
@@ -54,6 +55,7 @@ def of_pair(
     rows: Mapping[str, Row],
     gap: Row,
     doubts: list[Finding],
+    *,
     kind: str,
 ) -> Diagnosis:
     """Of paired differences of one estimator; `rows` has those of target and baseline, `doubts` what is known of its

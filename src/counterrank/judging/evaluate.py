@@ -174,8 +174,8 @@ def judged_row(
     confidence: float,
 ) -> Row:
     side = clipped(evidence, choice.clip) if choice is not None else evidence
-    apart = add_distance(estimate, name, side, side.limits, confidence)
-    row = row_of(name, estimate, side.counts, interval, confidence, *apart)
+    distance, told = add_distance(estimate, name, side, side.limits, confidence)
+    row = row_of(name, estimate, side.counts, interval, confidence, distance, said=told)
     used = side.clip if ESTIMATORS[name].clips else math.inf
     said = clip_warning(choice) if choice is not None else []
     return replace(row, clip=_finite(used), warnings=[*row.warnings, *said])
@@ -219,7 +219,7 @@ def finished(
 
 def row_of(
     name: str, estimate: Estimate, counts: Counts, kind: str | None, confidence: float, distance: DistanceRow | None,
-    said: list[str],
+    *, said: list[str],
 ) -> Row:  # fmt: skip
     n = counts.total
     value, second, size = (_finite(x) for x in (estimate.value, estimate.second_moment, estimate.effective_sample_size))

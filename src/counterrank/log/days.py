@@ -132,7 +132,7 @@ def civil_day(year: Any, month: Any, day: Any) -> Any:
     return day + (153 * months + 2) // 5 + 365 * years + leaps - 32_045 - 2_440_588
 
 
-def possible(year: Any, month: Any, day: Any, hour: Any, minute: Any, second: Any, hours: Any, minutes: Any) -> Any:
+def possible(year: Any, month: Any, day: Any, hour: Any, minute: Any, second: Any, *, hours: Any, minutes: Any) -> Any:
     """Whether there is such a date, time and zone."""
     last = civil_day(year + month // 12, month % 12 + 1, 1) - civil_day(year, month, 1)
     date = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= last)

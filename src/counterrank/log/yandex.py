@@ -105,7 +105,7 @@ def _from_actions(lines: Lines, per_day: int) -> Pages:
     if not len(query):
         raise InputError(f"{lines.paths[0]}: has clicks but no page, expected lines with Q")
     where = _latest_page(
-        session[is_page][page], time[is_page][page], page, items, session[~is_page], time[~is_page], clicked
+        session[is_page][page], time[is_page][page], page, items, session[~is_page], time[~is_page], clicked=clicked
     )
     return Pages(query, page, items, where, clicked, time[is_page] // per_day)
 
@@ -123,7 +123,7 @@ def _check_actions(lines: Lines, starts: Int, width: Int, values: pa.Array) -> N
 
 
 def _latest_page(
-    session: Int, time: Int, page: Int, items: pa.Array, click_session: Int, click_time: Int, clicked: pa.Array
+    session: Int, time: Int, page: Int, items: pa.Array, click_session: Int, click_time: Int, *, clicked: pa.Array
 ) -> Int:
     """The latest page of the click's session, not later than the click, that shows its url; -1 where there is none.
 

@@ -87,7 +87,13 @@ def changes(question: Question | None, engine: str | Engine, gains: Gains) -> di
     assert counts.rankings is not None  # noqa: S101 - the plan asked for them
     groups = sum_chunks(counts.rankings)
     logged = LoggedShares(
-        counts.pairs, counts.shown, counts.impressions, groups.queries, groups.rows, groups.impressions, counts.cells
+        counts.pairs,
+        counts.shown,
+        counts.impressions,
+        groups.queries,
+        groups.rows,
+        groups.impressions,
+        cells=counts.cells,
     )
     target = logged if question.same else question.target.bind(counts.pairs)
     old: BoundPolicy = logged

@@ -79,6 +79,7 @@ class LoggedShares(BoundPolicy):
         queries: Codes | None = None,
         rankings: Codes | None = None,
         counts: NDArray[np.int64] | NDArray[np.float64] | None = None,
+        *,
         cells: Cells | None = None,
     ) -> None:
         self.pairs = pairs

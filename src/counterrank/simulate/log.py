@@ -49,7 +49,7 @@ def simulate(
     >>> log.num_rows, log.column_names
     (5, ['query', 'items', 'clicks', 'day', 'propensity'])
     """
-    return pa.Table.from_batches(batches(world, impressions, rng, days, drift, drift_share, CHUNK), schema=SCHEMA)
+    return pa.Table.from_batches(batches(world, impressions, rng, days, drift, drift_share, chunk=CHUNK), schema=SCHEMA)
 
 
 def write_log(
@@ -70,7 +70,7 @@ def write_log(
     rng = np.random.default_rng(seed)
     clicks = 0
     with writer(path, SCHEMA) as write:
-        for batch in batches(world, impressions, rng, days, drift, drift_share, chunk):
+        for batch in batches(world, impressions, rng, days, drift, drift_share, chunk=chunk):
             write(batch)
             clicks += int(np.count_nonzero(batch["clicks"].flatten().to_numpy()))
     return clicks
@@ -83,6 +83,7 @@ def batches(
     days: int,
     drift: float,
     drift_share: float,
+    *,
     chunk: int,
 ) -> Iterator[pa.RecordBatch]:
     """The log day by day, at most `chunk` impressions at a time."""

@@ -72,7 +72,7 @@ def truth(
     sure = _sure_rankings(bound, known)
     if sure is not None:
         return Truth(float(share[known] @ world.users.value(known, sure, theta)), 0.0, exact=True, samples=0)
-    return _sampled(world, bound, known, share, theta, samples, np.random.default_rng(seed))
+    return _sampled(world, bound, known, share, theta, samples, rng=np.random.default_rng(seed))
 
 
 def _sure_rankings(bound: BoundPolicy, queries: Codes) -> Codes | None:
@@ -85,7 +85,14 @@ def _sure_rankings(bound: BoundPolicy, queries: Codes) -> Codes | None:
 
 
 def _sampled(
-    world: World, bound: BoundPolicy, known: Codes, share: Floats, theta: Floats, samples: int, rng: np.random.Generator
+    world: World,
+    bound: BoundPolicy,
+    known: Codes,
+    share: Floats,
+    theta: Floats,
+    samples: int,
+    *,
+    rng: np.random.Generator,
 ) -> Truth:
     if samples < 2:
         raise InputError(f"samples is {samples}: a standard error needs at least 2 rankings per query")

@@ -98,7 +98,9 @@ def make_world(
     >>> make_world(queries=2, items=3, k=3, users="cm", zipf=1).frequencies.round(3).tolist()
     [0.667, 0.333]
     """
-    _check(queries, items, k, users, beta, zipf, eta, noise, temperature, uniform_share)
+    _check(
+        queries, items, k, users, beta, zipf, eta=eta, noise=noise, temperature=temperature, uniform_share=uniform_share
+    )
     rng = np.random.default_rng(seed)
     attraction = rng.beta(*beta, queries * items)
     safe = np.clip(attraction, 1e-3, 1 - 1e-3)
@@ -152,6 +154,7 @@ def _check(
     users: str,
     beta: tuple[float, float],
     zipf: float,
+    *,
     eta: float,
     noise: float,
     temperature: float,

@@ -117,7 +117,7 @@ def measure(
                     ends[log, i, kinds.index(kind)] = _interval(kind, spread)
                 except NoInterval as reason:
                     why[name, kind] = str(reason)
-    return [_summed(setting, impressions, name, kinds, ends[:, i], seen[:, i], why) for i, name in enumerate(names)]
+    return [_summed(setting, impressions, name, kinds, ends[:, i], seen[:, i], why=why) for i, name in enumerate(names)]
 
 
 def _interval(kind: str, spread: Spread) -> tuple[float, float]:
@@ -128,7 +128,7 @@ def _interval(kind: str, spread: Spread) -> tuple[float, float]:
 
 def _summed(
     setting: WorldSetting, impressions: int, name: str, kinds: list[str], ends: NDArray[np.float64],
-    seen: NDArray[np.float64], why: dict[tuple[str, str], str],
+    seen: NDArray[np.float64], *, why: dict[tuple[str, str], str],
 ) -> Measured:  # fmt: skip
     truth, limit = setting.world.truth, setting.limit[name]
     inside = (ends[:, :, 0] <= truth) & (truth <= ends[:, :, 1])

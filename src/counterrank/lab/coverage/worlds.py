@@ -102,8 +102,8 @@ def _clicks(
     click = np.where(patterns == 1, chance[:, :, None, :], 1 - chance[:, :, None, :])  # (Q, R, O, K)
     if cascade:  # below a click nobody looks
         click[:, :, patterns[:, 0] == 1, 1] = patterns[patterns[:, 0] == 1, 1] == 0
-    return _world(name, title, "clicks", rankings, attraction, click.prod(axis=3), patterns,
-                  patterns.sum(axis=1).astype(float), policies or near_policies)  # fmt: skip
+    return _world(name, title, "clicks", rankings, attraction, click.prod(axis=3), clicks=patterns,
+                  reward=patterns.sum(axis=1).astype(float), policies=policies or near_policies)  # fmt: skip
 
 
 def _page(name: str, title: str) -> CoverageWorld:
@@ -113,13 +113,13 @@ def _page(name: str, title: str) -> CoverageWorld:
     mean = 0.1 + appeal[:, rankings] @ np.array([0.6, 0.3])  # (Q, R)
     outcome = np.stack([1 - mean, 0.4 * mean, 0.8 * mean], axis=2)
     outcome[:, :, 0] = 1 - outcome[:, :, 1:].sum(axis=2)
-    return _world(name, title, "reward", rankings, appeal, outcome, np.zeros((3, 2), dtype=np.int64),
-                  np.array([0.0, 0.5, 1.0]), near_policies)  # fmt: skip
+    return _world(name, title, "reward", rankings, appeal, outcome, clicks=np.zeros((3, 2), dtype=np.int64),
+                  reward=np.array([0.0, 0.5, 1.0]), policies=near_policies)  # fmt: skip
 
 
 def _world(
     name: str, title: str, metric: Literal["clicks", "reward"], rankings: NDArray[np.int64], attraction: Floats,
-    outcome: Floats, clicks: NDArray[np.int64], reward: Floats, policies: Policies,
+    outcome: Floats, *, clicks: NDArray[np.int64], reward: Floats, policies: Policies,
 ) -> CoverageWorld:  # fmt: skip
     queries = len(attraction)
     logging, target = policies(attraction, rankings)

@@ -66,13 +66,13 @@ def pessimistic_from_log(
     kept = np.array([reason != CHOSEN for reason in reasons])
     rows, had, places = _ranked(counts, stock, lower, lengths, kept)
     strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
-    additive = CLICK_WORTHS[click_model].additive
-    values, logged = (value_of(each, lower, stock.heights, additive) for each in (rows, had))
-    offsets, items = flat(rows, pairs.items)
-    ranked = rows[rows >= 0]
+    values, logged = (value_of(each, lower, stock.heights, CLICK_WORTHS[click_model].additive) for each in (rows, had))
+    ranked, (offsets, items) = rows[rows >= 0], flat(rows, pairs.items)
     share = counts.impressions / counts.total
     value, before = float(share @ values), float(share @ logged)
-    said = remarks(reading, counts, stock, click_model, fitted, curve, kept, lengths, value, before)
+    said = remarks(
+        reading, counts, stock, click_model, fitted, curve, kept=kept, lengths=lengths, value=value, logged=before
+    )
     if candidates is None:
         said += clicks_lost(stock, click_model, lower, rows, places, counts.impressions)
     return Pessimistic(

@@ -38,7 +38,7 @@ def reasons_of(counts: ClickCounts, examined: Codes, lengths: Codes, least: int)
 
 def remarks(
     reading: Reading, counts: ClickCounts, stock: Stock, model: str, prior: Prior | None, curve: DeltaCurve | None,
-    kept: Codes, lengths: Codes, value: float, logged: float,
+    *, kept: Codes, lengths: Codes, value: float, logged: float,
 ) -> list[str]:  # fmt: skip
     """Everything below the table, the most important first."""
     worth = CLICK_WORTHS[model]

@@ -119,7 +119,16 @@ def pi_opt_from_log(
         reasons=reasons.tolist(),
         reading=run.reading,
         notes=remarks(
-            run.reading, setting, evidence, examples, learnt, judged, phi, ranked, int((seen < 0).sum()), known
+            run.reading,
+            setting,
+            evidence,
+            examples,
+            learnt,
+            judged,
+            phi=phi,
+            ranked=ranked,
+            unseen=int((seen < 0).sum()),
+            known=known,
         ),
     )
 

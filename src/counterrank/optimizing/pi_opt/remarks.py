@@ -19,7 +19,7 @@ from counterrank.words import counted, number
 
 def remarks(
     reading: Reading, setting: Setting, evidence: LogEvidence, examples: Examples, learnt: PiOpt,
-    judged: HeldOut | None, phi: Phi, ranked: Ranked, unseen: int, known: Features,
+    judged: HeldOut | None, *, phi: Phi, ranked: Ranked, unseen: int, known: Features,
 ) -> list[str]:  # fmt: skip
     """Everything below the table, the most important first."""
     said = [_judged(judged), *_missing(evidence, examples)]

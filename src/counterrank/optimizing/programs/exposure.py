@@ -15,7 +15,14 @@ Vector = NDArray[np.float64]
 
 
 def best_exposure(
-    worth: Vector, cap: Vector, liked: Vector, allowed: NDArray[np.bool_], looks: Vector, starts: Codes, lengths: Codes
+    worth: Vector,
+    cap: Vector,
+    liked: Vector,
+    allowed: NDArray[np.bool_],
+    looks: Vector,
+    starts: Codes,
+    *,
+    lengths: Codes,
 ) -> Table:
     """(P, K) chances h that maximise Σ worth·min(⟨looks, h⟩, cap) over all policies.
 

@@ -195,7 +195,7 @@ def _best_exposure(task: Task, examination: Vector) -> Solution:
 
     def solve(some: Some) -> Solution:
         of, most, often = (each[some.mine] for each in (worth, cap, liked))
-        shown = best_exposure(of, most, often, some.allowed, looks, some.starts, some.lengths)
+        shown = best_exposure(of, most, often, some.allowed, looks, some.starts, lengths=some.lengths)
         gained = sum_by(some.queries, of * np.minimum(shown @ looks, most), len(some.lengths))
         return some.drawn(shown, gained / counts.impressions[some.first : some.last])
 
