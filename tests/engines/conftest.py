@@ -16,15 +16,28 @@ TRIED = {"duckdb": "duckdb", "ibis": "ibis", "spark": "local[2]"}  # every way t
 ENGINES = [pytest.param(name, marks=[pytest.mark.spark] * (kind == "spark"), id=kind) for kind, name in TRIED.items()]
 
 
+# what tiny logs do not need: code made for each query, a compiler that learns, many collectors of garbage
+LEAN = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
 @pytest.fixture(scope="session")
-def spark():
+def spark(tmp_path_factory):
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install '.[spark]'")
     from counterrank.engine.spark import JAVA, java_version
 
     if (java_version() or 0) < JAVA:
         pytest.skip(f"Spark needs Java {JAVA} or later, found {java_version()}")
-    return open_engine("local[2]")
+    defaults = tmp_path_factory.mktemp("spark") / "spark-defaults.conf"
+    defaults.write_text("".join(f"{name} {value}\n" for name, value in LEAN.items()))
+    with pytest.MonkeyPatch.context() as patch:  # what `open_engine` itself sets goes before these
+        patch.setenv("SPARK_CONF_DIR", str(defaults.parent))
+        return open_engine("local[2]")
 
 
 @pytest.fixture(params=ENGINES)

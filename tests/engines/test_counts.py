@@ -14,6 +14,7 @@ import counterrank as cr
 import worlds
 from counterrank.engine import Plan, WantedRankings
 from counterrank.setting.options import position_weights
+from seeds import seeds
 
 
 def a_plan(world: worlds.World, rng: random.Random, **more) -> Plan:
@@ -38,7 +39,7 @@ def assert_equal(got: dict, wanted: dict) -> None:
         assert values == pytest.approx(dict(wanted[name]), rel=1e-9, abs=1e-9), name
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(range(24), 12))
 def test_counts_are_those_of_plain_loops(engine, few, seed):
     if few and seed >= 4:
         pytest.skip("a few seeds do for an engine that is slow to start a job")
@@ -56,7 +57,7 @@ def test_counts_are_those_of_plain_loops(engine, few, seed):
     assert counts.pairs.item_ids.integer is counts.pairs.query_ids.integer is world.integer_ids
 
 
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize("seed", seeds(range(100, 112), 6))
 def test_only_wanted_rankings_and_their_beginnings_are_counted(engine, few, seed):
     if few and seed >= 102:
         pytest.skip("a few seeds do for an engine that is slow to start a job")
@@ -75,7 +76,7 @@ def test_only_wanted_rankings_and_their_beginnings_are_counted(engine, few, seed
     assert got["rankings"] == {key: n for key, n in everything["rankings"].items() if key in begins}
 
 
-@pytest.mark.parametrize("seed", range(300, 312))
+@pytest.mark.parametrize("seed", seeds(range(300, 312), 6))
 def test_pages_hold_every_ranking_beside_the_wanted_ones(engine, few, seed):
     if few and seed >= 302:
         pytest.skip("a few seeds do for an engine that is slow to start a job")
@@ -92,7 +93,7 @@ def test_pages_hold_every_ranking_beside_the_wanted_ones(engine, few, seed):
         assert all((chunk.queries == q).all() for chunk in chunks)
 
 
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("seed", seeds(range(200, 206), 3))
 def test_counts_of_parts_add_up_to_those_of_the_whole(engine, few, seed):
     if few and seed > 200:
         pytest.skip("one seed does for an engine that is slow to start a job")

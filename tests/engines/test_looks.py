@@ -14,6 +14,7 @@ import worlds
 from counterrank.engine import Embedded, Plan
 from counterrank.setting.options import position_weights
 from counterrank.statistics.counts import Counts
+from seeds import seeds
 
 
 def plain(rows: list[dict], queries: set[str] | None, top: int | None) -> dict[str, Counter]:
@@ -61,7 +62,7 @@ def a_plan(**more) -> Plan:
     return Plan(metric="clicks", weights=position_weights("clicks"), looks=True, patterns=True, **more)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", seeds(range(16), 8))
 def test_looks_and_patterns_are_those_of_plain_loops(engine, few, seed):
     if few and seed >= 3:
         pytest.skip("a few seeds do for an engine that is slow to start a job")

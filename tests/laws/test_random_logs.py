@@ -161,7 +161,7 @@ def test_every_command_that_reads_a_log_is_here() -> None:
     assert {command.split()[0] for command in COMMANDS} == set(readers())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
 @given(
     random_rows(),
     damages,
