@@ -2,16 +2,20 @@
 
 They are known by their ids, which have `spark` in them: the process that hands tests out to workers has nothing else.
 (xdist's own groups do not hold with pytest 9.2.) What hypothesis draws is drawn the same way in every run, on any
-machine, so that what failed once fails again.
+machine, so that what failed once fails again. Workers share the processors, so that none multiplies matrices with
+threads of its own.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import hypothesis
 import pytest
 
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read when NumPy is imported, which no plugin has done yet
+    os.environ.setdefault(_name, "1")
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
 
