@@ -89,7 +89,7 @@ def test_lists_that_grow_longer_while_reading(monkeypatch):
 
 @pytest.mark.parametrize("split", [1, 1234, 2999])
 def test_statistics_of_parts_add_up_to_those_of_the_whole(log, split):
-    plan = Plan(metric="clicks", weights=np.ones, rankings="all", ranking_clicks=True)
+    plan = Plan(metric="clicks", weights=np.ones, rankings="all", patterns=True)
 
     def count(table):
         return Embedded().count(read_log(table), plan).counts
@@ -106,14 +106,17 @@ def as_dict(counts):
     clicked = {name: row.tolist() for name, row in zip(names, counts.cells.dense(counts.clicked), strict=True)}
     totals = dict(zip(queries, counts.impressions.tolist(), strict=True))
     rankings = {
-        (queries[q], tuple(names[p][1] for p in rows if p >= 0)): (n, f, tuple(c))
-        for q, rows, n, f, c in zip(
+        (queries[q], tuple(names[p][1] for p in rows if p >= 0)): (n, f)
+        for q, rows, n, f in zip(
             counts.rankings.queries,
             counts.rankings.rows,
             counts.rankings.impressions,
             counts.rankings.reward,
-            counts.rankings.clicks.tolist(),
             strict=True,
         )
     }
-    return shown, clicked, totals, rankings, counts.log_impressions
+    patterns = {
+        (queries[q], *((names[v >> 1][1], v & 1) for v in coded if v >= 0)): n
+        for q, coded, n in zip(counts.patterns.queries, counts.patterns.coded, counts.patterns.impressions, strict=True)
+    }
+    return shown, clicked, totals, rankings, patterns, counts.log_impressions

@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 def plain(rows: list[Row], metric: str, weights: Any, queries: set[str] | None, top: int | None) -> dict[str, Counter]:
     out: dict[str, Counter] = {name: Counter() for name in ("impressions", "reward", "reward2", "shown", "clicked")}
-    out |= {"rankings": Counter(), "of_ranking": Counter(), "ranking_clicks": Counter()}
+    out |= {"rankings": Counter(), "of_ranking": Counter()}
     for row in rows:
         query, items, n = row["query"], tuple(row["items"][:top]), row.get("impressions", 1)
         if queries is not None and query not in queries:
@@ -29,7 +29,6 @@ def plain(rows: list[Row], metric: str, weights: Any, queries: set[str] | None, 
         for k, (item, click) in enumerate(zip(items, clicks, strict=True)):
             out["shown"][query, item, k] += n
             out["clicked"][query, item, k] += n * click
-            out["ranking_clicks"][query, items, k] += n * click
     return out
 
 
@@ -54,8 +53,4 @@ def as_plain(counts: Counts) -> dict[str, dict]:
         ]
         out["rankings"] = dict(zip(keys, groups.impressions.tolist(), strict=True))
         out["of_ranking"] = dict(zip(keys, groups.reward.tolist(), strict=True))
-        if groups.clicks is not None:
-            out["ranking_clicks"] = {
-                (*key, k): int(groups.clicks[g, k]) for g, key in enumerate(keys) for k in range(len(key[1]))
-            }
     return out

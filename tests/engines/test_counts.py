@@ -28,7 +28,6 @@ def a_plan(world: worlds.World, rng: random.Random, **more) -> Plan:
         top=rng.choice([None, 1, 2, 3]) if metric == "clicks" else None,
         rankings="all",
         by_propensity="propensity" in world.rows[0] and rng.random() < 0.5,
-        ranking_clicks=metric == "clicks" and rng.random() < 0.5,
         **more,
     )
 
@@ -82,7 +81,7 @@ def test_pages_hold_every_ranking_beside_the_wanted_ones(engine, few, seed):
         pytest.skip("a few seeds do for an engine that is slow to start a job")
     world, rng = worlds.make_world(seed, "hostile" if seed % 3 == 0 else None), random.Random(seed)
     wanted = WantedRankings(pa.array([world.rows[0]["query"]]), pa.array([world.rows[0]["items"]]))
-    plan = replace(a_plan(world, rng), rankings=wanted, pages=rng.choice(["fit", "all"]), ranking_clicks=False)
+    plan = replace(a_plan(world, rng), rankings=wanted, pages=rng.choice(["fit", "all"]))
     counts = engine.count(cr.read_log(worlds.to_arrow(world.rows)), plan).counts
     asked = set(plan.queries.to_pylist()) if plan.queries is not None else None
     got = as_plain(replace(counts, rankings=counts.pages))
@@ -99,7 +98,7 @@ def test_counts_of_parts_add_up_to_those_of_the_whole(engine, few, seed):
         pytest.skip("one seed does for an engine that is slow to start a job")
     rng = random.Random(seed)
     rows = worlds.make_rows(rng, queries=4, style="hostile", impressions=True, rows_per_query=(4, 10))
-    plan = Plan(metric="clicks", weights=position_weights("dcg"), rankings="all", ranking_clicks=True)
+    plan = Plan(metric="clicks", weights=position_weights("dcg"), rankings="all")
     half = len(rows) // 2
     one, other = (engine.count(cr.read_log(worlds.to_arrow(part)), plan).counts for part in (rows[:half], rows[half:]))
     assert_equal(as_plain(one + other), plain(rows, "clicks", plan.weights, None, None))

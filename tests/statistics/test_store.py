@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
 
 
 PLANS: list[dict[str, Any]] = [
-    {}, {"ranking_clicks": True}, {"looks": True}, {"patterns": True}, {"pages": "all"}, {"top": 2},
+    {}, {"looks": True}, {"patterns": True}, {"patterns": True, "by_day": True}, {"pages": "all"}, {"top": 2},
     {"whole_log": True},
 ]  # fmt: skip
 
@@ -86,11 +86,11 @@ def named(counts: Counts) -> dict[Any, Any]:
         for chunk in counts.rankings.chunks():
             for g, rows in enumerate(chunk.rows):
                 key = texts[0][chunk.queries[g]], tuple(who[row] for row in rows if row >= 0)
-                clicks = chunk.clicks[g] if chunk.clicks is not None else []
-                out["ranking", key] = (chunk.impressions[g], chunk.reward[g], chunk.reward2[g], *clicks)
+                out["ranking", key] = (chunk.impressions[g], chunk.reward[g], chunk.reward2[g])
     if counts.patterns is not None:
         for g, coded in enumerate(counts.patterns.coded):
             key = texts[0][counts.patterns.queries[g]], tuple((who[v >> 1], v & 1) for v in coded if v >= 0)
+            key = key if counts.patterns.days is None else (*key, counts.patterns.days[g])
             out["pattern", key] = counts.patterns.impressions[g]
     if counts.days is not None:
         for d, day in enumerate(counts.days.days):
@@ -98,7 +98,7 @@ def named(counts: Counts) -> dict[Any, Any]:
     return out | {"log": counts.log_impressions, "longest": counts.longest, "positions": pairs.positions}
 
 
-@pytest.mark.parametrize("more", [{}, {"ranking_clicks": True}, {"looks": True}, {"patterns": True}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"looks": True}, {"patterns": True}, {"patterns": True, "by_day": True}], ids=str)
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_of_other_words_and_depths_add_up_to_the_whole(seed: int, more: dict[str, Any], tmp_path: Path) -> None:
     rows = make_rows(seed)

@@ -308,12 +308,10 @@ def per_sampled(rows: ir.Table, first: ir.Table) -> ir.Table:
     return per_pattern(t, by_day="day" in rows.columns)
 
 
-def per_ranking(rows: ir.Table, by_propensity: bool, clicks: int, by_value: bool = False) -> ir.Table:
-    """Sums by (query, cut ranking, propensity and value where asked for), and its clicks at `clicks` positions."""
-    t: Any = rows
+def per_ranking(rows: ir.Table, by_propensity: bool, by_value: bool = False) -> ir.Table:
+    """Sums by (query, cut ranking, propensity and value where asked for)."""
     keys = ["query", "items", *(["propensity"] if by_propensity else []), *(["value"] if by_value else [])]
-    at = {f"click{k}": ibis.ifelse(t.length > k, t.n * t.clicks[k].cast("int64"), 0).sum() for k in range(clicks)}
-    return rows.group_by(keys).agg(**_sums(t), **{name: each.cast("int64") for name, each in at.items()})
+    return rows.group_by(keys).agg(**_sums(rows))
 
 
 def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -> ir.Table:

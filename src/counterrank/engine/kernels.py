@@ -170,7 +170,7 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
     query_codes, offsets, impressions, reward, propensity, bits, days, coded = batch
     covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys = wanted
     size, pair_item, tally, per_query, per_day = sums
-    group_slots, group_query, group_rows, group_sums, group_propensity, group_clicks = groups
+    group_slots, group_query, group_rows, group_sums, group_propensity = groups
     group_mask = np.uint64(len(group_slots) // 2 - 1)
     wanted_mask = np.uint64(len(wanted_keys) - 1)
     dense = len(tally) > 0  # else cells are counted elsewhere
@@ -231,15 +231,11 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
             group_query[g] = q
             group_propensity[g] = propensity[r] if by_propensity else 0.0
             group_sums[g, :] = 0.0
-            group_clicks[g : g + 1, :] = 0
             for k in range(group_rows.shape[1]):
                 group_rows[g, k] = coded[r, k] >> 1 if k < cut else -1
         group_sums[g, 0] += m
         group_sums[g, 1] += m * value
         group_sums[g, 2] += m * value * value
-        if len(group_clicks) > 0:
-            for k in range(cut):
-                group_clicks[g, k] += m * (coded[r, k] & 1)
     return len(query_codes)
 
 

@@ -41,7 +41,6 @@ class Plan:
     rankings: Literal["none", "all"] | WantedRankings = "none"
     pages: Literal["none", "fit", "all"] = "none"  # every ranking with its reward: not, if memory holds them, always
     by_propensity: bool = False
-    ranking_clicks: bool = False  # also count the clicks of each ranking by position
     looks: bool = False  # also count how pairs stand to the first and last click of their pages
     patterns: bool = False  # also every distinct (query, ranking, clicks); they must fit in memory
     by_day: bool = False  # patterns of each day stand apart

@@ -72,4 +72,3 @@ class GroupArrays(NamedTuple):
     rows: NDArray[np.int32]
     sums: Vector
     propensity: Vector
-    clicks: Codes

@@ -321,7 +321,7 @@ class RelationalPass:
         """The rankings that are wanted, and all impressions where they are: these grouped by their value, too."""
         plan = self.plan
         if self._all_rankings() and plan.rankings != "all":
-            pages = self._fetched(x.per_ranking(valued, plan.by_propensity, 0, by_value=True), pairs, 0)
+            pages = self._fetched(x.per_ranking(valued, plan.by_propensity, by_value=True), pairs)
             return pages.merged(), pages.taken(row_order(pages.queries, pages.rows)[0])
         if plan.rankings == "none":
             return None, None
@@ -329,14 +329,12 @@ class RelationalPass:
             valued = valued.semi_join(
                 self.engine.upload(beginnings(plan.rankings, pairs.positions)), ["query", "items"]
             )
-        clicks = pairs.positions if plan.ranking_clicks else 0
-        rankings = self._fetched(x.per_ranking(valued, plan.by_propensity, clicks), pairs, clicks).merged()
+        rankings = self._fetched(x.per_ranking(valued, plan.by_propensity), pairs).merged()
         return rankings, rankings if plan.rankings == "all" else None
 
-    def _fetched(self, groups: ir.Table, pairs: Pairs, clicks: int) -> Rankings:
+    def _fetched(self, groups: ir.Table, pairs: Pairs) -> Rankings:
         found = self.engine.fetch(groups).combine_chunks()
         queries, rows = _ranked(found, pairs)
-        by_position = [numbers(found[f"click{k}"], np.int64) for k in range(clicks)]
         return Rankings(
             queries=queries,
             rows=rows,
@@ -344,7 +342,6 @@ class RelationalPass:
             reward=numbers(found["reward"], np.float64),
             reward2=numbers(found["reward2"], np.float64),
             propensity=numbers(found["propensity"], np.float64) if self.plan.by_propensity else None,
-            clicks=np.stack(by_position, axis=1) if by_position else None,
         )
 
     def moments(self, coefficients: Coefficients) -> Moments:

@@ -102,10 +102,9 @@ class PairTable:
 class GroupTable:
     """(query, ranking) → group, with its sums; emptied into a spill when it is full."""
 
-    def __init__(self, positions: int, room: int, with_clicks: bool) -> None:
+    def __init__(self, positions: int, room: int) -> None:
         self.room = 1 << max(int(room).bit_length() - 1, 4)  # a power of two
         self.positions = positions
-        self.with_clicks = with_clicks
         self.clear()
 
     def clear(self) -> None:
@@ -117,10 +116,9 @@ class GroupTable:
         self.rows = np.zeros((size, self.positions), dtype=np.int32)  # a new group fills its own
         self.sums = np.zeros((size, 3))
         self.propensity = np.zeros(size)
-        self.clicks = np.zeros((size if self.with_clicks else 0, self.positions), dtype=np.int64)
 
     def _columns(self) -> list[NDArray[Any]]:
-        return [self.query, self.rows, self.sums, self.propensity, self.clicks]
+        return [self.query, self.rows, self.sums, self.propensity]
 
     def grow(self, used: int) -> bool:
         """More room, up to four times; False where the limit is reached and the groups must go elsewhere."""
@@ -138,7 +136,6 @@ class GroupTable:
         if positions > self.positions:
             extra = positions - self.positions
             self.rows = np.pad(self.rows, ((0, 0), (0, extra)), constant_values=-1)
-            self.clicks = np.pad(self.clicks, ((0, 0), (0, extra)))
             self.positions = positions
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.coder import UNCUT, CodedRows, Coder, power_of_two
+from counterrank.engine.coder import CodedRows, Coder, power_of_two
 from counterrank.engine.plan import Plan
 from counterrank.engine.records import Batch, GroupArrays, Sums, Wanted
 from counterrank.engine.spill import Spill, SpilledRankings
@@ -29,7 +29,7 @@ class Tallier:
         self.plan, self.coder = plan, coder
         self.size = np.zeros(16, dtype=np.int64)
         self.per_query = np.zeros((1024, 4))  # impressions, Σ reward, Σ reward², longest cut list
-        self.groups = GroupTable(1, UNCUT if plan.ranking_clicks else group_room, plan.ranking_clicks)
+        self.groups = GroupTable(1, group_room)
         self.spill: Spill | None = None
         self.origin: float | None = None  # rewards are counted from here, so that sums of squares stay small
         self.days = Vocabulary(integer=True, native=True)
@@ -73,7 +73,7 @@ class Tallier:
             coder.pairs.tally.add(coded, rows.impressions)
         done = 0
         while True:
-            met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity, groups.clicks)
+            met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity)
             done = kernels.tally_rows(done, batch, asked, sums, met, SECRET)
             if done >= len(rows):
                 break
@@ -152,7 +152,6 @@ class Tallier:
             reward=table.sums[:used, 1],
             reward2=table.sums[:used, 2],
             propensity=table.propensity[:used] if self.plan.by_propensity else None,
-            clicks=table.clicks[:used, :positions] if self.plan.ranking_clicks else None,
         )
         return groups.moved(pair_rows, new_query, positions).merged()
 

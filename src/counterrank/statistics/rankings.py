@@ -26,7 +26,6 @@ class Rankings:
     reward: NDArray[np.float64]  # (G,) Σ reward
     reward2: NDArray[np.float64]  # (G,) Σ reward²
     propensity: NDArray[np.float64] | None = None  # (G,)
-    clicks: Codes | None = None  # (G, K) clicks by position, where they were asked for
     quick: ClassVar[bool] = False
 
     def __len__(self) -> int:
@@ -46,13 +45,11 @@ class Rankings:
     def moved(self, pair_rows: Codes, queries: Codes | None = None, positions: int | None = None) -> Rankings:
         """The same groups where pair p is now row pair_rows[p], and query q is now queries[q]."""
         rows = np.append(pair_rows, -1)[self.rows]  # -1, beyond the end, finds the last
-        clicks = self.clicks
         if positions is not None and positions > rows.shape[1]:
             wider = (0, 0), (0, positions - rows.shape[1])
             rows = np.pad(rows, wider, constant_values=-1)
-            clicks = np.pad(clicks, wider) if clicks is not None else None
         of = self.queries if queries is None else queries[self.queries]
-        return replace(self, rows=rows, clicks=clicks, queries=of)
+        return replace(self, rows=rows, queries=of)
 
     def shifted(self, step: float) -> Rankings:
         """Every reward larger by `step`."""
@@ -69,7 +66,6 @@ class Rankings:
             reward=self.reward[groups],
             reward2=self.reward2[groups],
             propensity=self.propensity[groups] if self.propensity is not None else None,
-            clicks=self.clicks[groups] if self.clicks is not None else None,
         )
 
     def without_propensity(self) -> Rankings:
@@ -78,9 +74,8 @@ class Rankings:
 
     @classmethod
     def joined(cls, parts: Sequence[Rankings]) -> Rankings:
-        """One after the other; propensities and clicks only where all parts have them."""
+        """One after the other; propensities only where all parts have them."""
         propensity = [part.propensity for part in parts if part.propensity is not None]
-        clicks = [part.clicks for part in parts if part.clicks is not None]
         return cls(
             queries=np.concatenate([part.queries for part in parts]),
             rows=np.concatenate([part.rows for part in parts]),
@@ -88,7 +83,6 @@ class Rankings:
             reward=np.concatenate([part.reward for part in parts]),
             reward2=np.concatenate([part.reward2 for part in parts]),
             propensity=np.concatenate(propensity) if len(propensity) == len(parts) else None,
-            clicks=np.concatenate(clicks) if len(clicks) == len(parts) else None,
         )
 
     def __add__(self, other: Rankings) -> Rankings:
@@ -109,7 +103,6 @@ class Rankings:
             reward=np.add.reduceat(self.reward[order], starts),
             reward2=np.add.reduceat(self.reward2[order], starts),
             propensity=self.propensity[first] if self.propensity is not None else None,
-            clicks=np.add.reduceat(self.clicks[order], starts, axis=0) if self.clicks is not None else None,
         )
 
 

@@ -185,7 +185,6 @@ def _check(counts: Counts) -> None:
             _shaped("rankings", groups.rows, (g, k), -1, p - 1)
             for each in (groups.impressions, groups.reward, groups.reward2, groups.propensity):
                 _shaped("sums of rankings", each, (g,)) if each is not None else None
-            _shaped("clicks of rankings", groups.clicks, (g, k), 0) if groups.clicks is not None else None
     if counts.looks is not None:
         _shaped("looks", counts.looks.table, (p, 4), 0)
         _shaped("last clicks", counts.looks.last_at, (q, k), 0)
