@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from counterrank.cli import app as counterrank
 from counterrank.cli import function
 from counterrank.simulate import make_world, write_log
 
@@ -57,3 +58,9 @@ def test_the_log_may_be_csv_with_dates(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [str(path), "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["query_days"] == 3
+
+
+def test_a_bad_clip_is_named_as_the_option_is(log: str) -> None:
+    result = CliRunner().invoke(counterrank, ["backtest", log, "--clips", "5,x"])
+    assert result.exit_code == 2
+    assert "--clips is 'x': expected positive numbers, or none" in result.stderr

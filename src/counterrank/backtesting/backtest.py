@@ -172,7 +172,8 @@ def _names(given: Sequence[str] | str | None) -> list[str]:
 
 
 def _limits(given: Iterable[float | str | None]) -> list[float]:
-    limits = sorted({check_clip(None if clip == "none" else clip) for clip in given})
+    expected = "positive numbers, or none"
+    limits = sorted({check_clip(None if clip == "none" else clip, expected, "clips") for clip in given})
     if not limits:
         raise InputError("clips are empty: give at least one, e.g. 10,100,none")
     return limits

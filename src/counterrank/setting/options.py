@@ -97,17 +97,17 @@ def check_top(top: int | None, option: str = "`top`") -> int | None:
     return top
 
 
-def check_clip(clip: Any, expected: str = "a positive number") -> float:
+def check_clip(clip: Any, expected: str = "a positive number", name: str = "clip") -> float:
     if clip is None:
         return math.inf
     try:
         value = float(clip)
     except (TypeError, ValueError):
-        raise InputError(f"`clip` is {clip!r}: expected {expected}") from None
+        raise InputError(f"`{name}` is {clip!r}: expected {expected}") from None
     if math.isnan(value) or value <= 0:
-        raise InputError(f"`clip` is {clip}: expected {expected}")
+        raise InputError(f"`{name}` is {clip}: expected {expected}")
     if value < LEAST or (value > LARGEST and not math.isinf(value)):
-        raise InputError(f"`clip` is {clip}: expected a number from {LEAST:g} to {LARGEST:g}, or leave it out")
+        raise InputError(f"`{name}` is {clip}: expected a number from {LEAST:g} to {LARGEST:g}, or leave it out")
     return value
 
 
