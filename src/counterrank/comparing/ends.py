@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterrank.estimate import Estimate, Estimator, LinearEstimate
 from counterrank.estimate.difference import Sides, difference
@@ -16,18 +17,20 @@ from counterrank.estimate.scaled import scaled
 from counterrank.interval import INTERVALS, NoInterval, Spread
 from counterrank.judging.evaluate import OPEN, filled
 from counterrank.setting.evidence import Evidence
+from counterrank.words import counted
 
 BETTING, NORMAL = "betting", "normal"
 NOTHING = 1e-9  # a share that is smaller is rounding
 UNTOLD = 1e-6  # of a page, from which nobody can bound what the log cannot tell
 Draft = Estimate | LinearEstimate
+Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 def drafts_of(estimator: Estimator, sides: Sides, suffix: str = "") -> dict[str, Draft]:
     """Target, baseline, their difference; and `low` and `high`, the same where unseen parts count against a winner.
 
-    Low: the target's unseen part is worth 0, the baseline's as much as its seen one. High: the other way round. An end
-    that cannot be told, as nothing of a policy was seen for some query, is left out.
+    Low: the target's unseen part is worth 0, the baseline's as much as its seen one. High: the other way round.
     """
     alone = estimator.estimate(sides[0]), estimator.estimate(sides[1])
     found: dict[str, Draft] = {
@@ -35,8 +38,6 @@ def drafts_of(estimator: Estimator, sides: Sides, suffix: str = "") -> dict[str,
     }  # fmt: skip
     for end, side in (("low", 1), ("high", 0)):
         factor = _factor(alone[side], sides[side])
-        if factor is None:
-            continue
         if np.all(factor == 1):
             found[end] = found["difference"]
             continue
@@ -46,12 +47,22 @@ def drafts_of(estimator: Estimator, sides: Sides, suffix: str = "") -> dict[str,
     return {name + suffix: draft for name, draft in found.items()}
 
 
-def _factor(draft: Draft, evidence: Evidence) -> np.ndarray | None:
-    """(Q,) 1 over the seen share of what the policy shows; None where nothing of a query was seen."""
+def _factor(draft: Draft, evidence: Evidence) -> Vector:
+    """(Q,) 1 over the seen share of what the policy shows; 1 where nothing of a query was seen (`untold`)."""
     if draft.unseen is None or evidence.same:
         return np.ones(len(evidence.counts.impressions))
     seen = 1 - np.where(draft.unseen > NOTHING, draft.unseen, 0.0)
-    return None if np.any(seen <= NOTHING) else 1 / seen
+    return np.asarray(1 / np.where(seen <= NOTHING, 1.0, seen))
+
+
+def untold(done: Mapping[str, Estimate]) -> Flags:
+    """(Q,) queries of which the log shows nothing that one of the policies shows."""
+    out = np.zeros(len(done["difference"].per_query), dtype=bool)
+    for side in ("target", "baseline"):
+        lost = done[side].unseen
+        if lost is not None:
+            out |= lost >= 1 - NOTHING
+    return out
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,9 @@ def ends(
     if estimator.weighs is Weighs.PAGES and done["difference"].unsupported > UNTOLD:
         said = "no bound: the log cannot tell some of what a policy shows, and nobody knows what that is worth"
         return Ends(kind or BETTING, None, None, [said])
+    if (count := int(untold(done).sum())) > 0:
+        said = f"no bound: the log shows nothing of what a policy shows for {counted(count, 'query', 'queries')}"
+        return Ends(kind or BETTING, None, None, [f"{said}, and nobody knows what that is worth"])
     asked = kind if kind is not None else BETTING
     if asked == "theorem3":
         return Ends(
@@ -96,9 +110,7 @@ def _both(
     """Two ends, ∓∞ where one cannot be told; or why there are none."""
     out = [-math.inf, math.inf]
     for place, name in enumerate(("low", "high")):
-        estimate = done.get(name)
-        if estimate is None:
-            continue
+        estimate = done[name]
         second = estimate.second_moment
         if estimate.value is None or second is None or not math.isfinite(second) or n < 2:
             return None, "one impression says nothing of its own error"
@@ -131,16 +143,11 @@ def _open(found: tuple[float, float]) -> list[str]:
 def _unseen(done: Mapping[str, Estimate]) -> list[str]:
     """What became of the parts that the log never shows."""
     said = []
-    for side, end, other in (("target", "lower", "high"), ("baseline", "upper", "low")):
+    for side, end, other in (("target", "lower", "upper"), ("baseline", "upper", "lower")):
         lost = done[side].unseen
-        if lost is None or not np.any(lost > NOTHING):
-            continue
-        gone = "upper" if end == "lower" else "lower"
-        if other not in done:
-            said.append(f"the log shows nothing of the {side} for some query: there is no {gone} bound")
-        else:
+        if lost is not None and np.any(lost > NOTHING):
             said.append(
                 f"what the log never shows of the {side} counts as 0 in the {end} bound, and as its seen part in the "
-                f"{gone} bound"
+                f"{other} bound"
             )
     return said

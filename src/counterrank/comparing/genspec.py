@@ -68,13 +68,14 @@ def compare_by_bound(
         per_query=each.value,
     )
     corrected = each.verdict(1 - (1 - confidence) / len(counts.impressions))
+    verdict, needed = decided(lower, upper, trust), difference.needed(confidence)[0]
     return Comparison(
         difference=float(difference.value[0]),
         lower=lower,
         upper=upper,
         confidence=confidence,
-        verdict=decided(lower, upper, trust),
-        impressions_needed=difference.needed(confidence)[0],
+        verdict=verdict,
+        impressions_needed=needed or (0 if verdict != "undecided" else None),
         covered=counts.total / counts.log_impressions,
         unsupported=unsupported,
         separate={name: SideValue(float(of.value[0]), *_ends(of, confidence)) for name, of in alone.items()},

@@ -29,7 +29,7 @@ class Needed:
 
 
 def needed(
-    found: Estimate | None, value: float | None, stderr: float | None, n: int, confidence: float, kind: str
+    found: Estimate, value: float | None, stderr: float | None, n: int, confidence: float, kind: str
 ) -> Needed:
     """`found`: the end that would decide (`low` where the value is above 0, else `high`).
 
@@ -38,7 +38,7 @@ def needed(
     """
     if value is None or stderr is None or not value:
         return Needed(None, "the log shows no difference")
-    if found is None or found.value is None or found.value * value <= 0:
+    if found.value is None or found.value * value <= 0:
         return Needed(None, "what the log never shows could turn the answer, however long the log gets")
     if abs(value) < stderr:
         return Needed(None, "the difference is smaller than its own standard error, so that nobody can tell its size")

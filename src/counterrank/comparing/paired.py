@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.comparing.choose import Looked, candidates
 from counterrank.comparing.comparison import Comparison, SideValue, decided
-from counterrank.comparing.ends import BETTING, Ends, drafts_of, ends
+from counterrank.comparing.ends import BETTING, Ends, drafts_of, ends, untold
 from counterrank.comparing.needed import Needed, needed, shortest_way
 from counterrank.comparing.paired_queries import ROUNDING, per_query
 from counterrank.comparing.verdict import of_pair
@@ -166,7 +166,9 @@ def _further(done: Mapping[str, Estimate], gap: Row, trust: Diagnosis, n: int, k
     """How many more impressions would decide, if any number of them would."""
     if any(found.level == "do not trust" and found.key not in FEW for found in trust.findings):
         return Needed(None, "more of the same log would not make the answer trustworthy")
-    end = done.get("low" if (gap.value or 0.0) > 0 else "high")
+    if untold(done).any():
+        return Needed(None, "nobody knows what that is worth of which the log shows nothing, however long the log gets")
+    end = done["low" if (gap.value or 0.0) > 0 else "high"]
     return needed(end, gap.value, gap.stderr, n, gap.confidence, kind)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.comparing.comparison import VERDICTS, QueryVerdicts
+from counterrank.comparing.ends import untold
 from counterrank.estimate import Estimate
 from counterrank.interval.betting import query_bounds
 from counterrank.judging.remarks import FEW
@@ -81,12 +82,10 @@ def _bets(done: Mapping[str, Estimate], confidence: float) -> Ends:
     """(Q,) both ends by betting; None where the terms of queries are not known."""
     ends = []
     for place, name in enumerate(("low", "high")):
-        estimate = done.get(name)
-        terms = estimate.query_terms() if estimate is not None and estimate.query_terms is not None else None
-        if estimate is not None and terms is None:
+        made = done[name].query_terms
+        if made is None:
             return None
-        size = len(done["difference"].per_query)
-        ends.append(np.full(size, np.nan) if terms is None else query_bounds(terms, confidence)[place])
+        ends.append(np.where(untold(done), np.nan, query_bounds(made(), confidence)[place]))
     return ends[0], ends[1]
 
 

@@ -21,7 +21,7 @@ from counterrank.statistics.query_terms import QueryTerms, QueryUnits
 from counterrank.statistics.terms import Terms, Units
 
 Vector = NDArray[np.float64]
-
+Limits = tuple[Vector | float, Vector | float]  # the least and the largest, of all queries or of each, (Q,)
 
 NO_CLUSTERS = "it needs the terms of clusters, which this estimator, going by rankings, does not give"
 
@@ -71,7 +71,7 @@ class Estimate:
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log cannot tell; None: none of it
     curve_variance: float = 0.0  # what of the variance of the value is the error of a fitted curve
     by_pattern: PatternInfluence | None = None  # ψ by rankings and clicks, where it goes by those
-    limits: tuple[float, float] | None = None  # between what numbers its weights can lie, whatever the log shows
+    limits: Limits | None = None  # between what numbers its weights can lie, whatever the log shows
     terms: Callable[[], Terms] | None = None  # what the value is the mean of, where a term can only reach so far
     query_terms: Callable[[], QueryTerms] | None = None  # the same of each query, where they were asked for
     no_terms: str = "the value is no mean of one bounded term per impression, which it needs"

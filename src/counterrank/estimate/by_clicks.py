@@ -180,7 +180,7 @@ class ByClicks(Estimator):
             chances = evidence.target.part(first, last), evidence.logging.part(first, last)
             return np.asarray(self.weights(evidence, *chances)[0] * scale)
 
-        return block if self._items or not (evidence.shares or evidence.same) else None
+        return block if self._items or not evidence.shares else None
 
 
 def _at(by_position: Vector | float, positions: NDArray[np.int64]) -> Any:

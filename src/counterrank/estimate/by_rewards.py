@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.estimate.base import Distance, Estimate, Vector
+from counterrank.estimate.base import Distance, Estimate, Limits, Vector
 from counterrank.estimate.estimator import Estimator
 from counterrank.estimate.group_terms import NO_MEAN, NO_RANGE, group_terms
 from counterrank.estimate.groups import spreads
@@ -32,7 +32,7 @@ class Weighed:
     influence: Callable[[float, Vector | float, float], Influence]
     chunks: Callable[[], Iterator[Rankings]]
     reach: tuple[float, float]  # between what numbers a weight can lie, or, where nobody can tell, does
-    limits: tuple[float, float]  # between what numbers it can lie, infinite where nobody can tell
+    limits: Limits  # between what numbers it can lie, infinite where nobody can tell
     expected: float | None  # what the mean weight should be
     undefined: str  # why there is no value where the weights sum to 0
     own: Callable[[], Influence] | None = None  # on each query's own value, self-normalised

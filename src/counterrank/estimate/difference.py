@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from counterrank.estimate.base import Estimate, LinearEstimate
+from counterrank.estimate.base import Estimate, Limits, LinearEstimate
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.estimator import Estimator, Weighs
-from counterrank.estimate.group_terms import Range, group_terms
+from counterrank.estimate.group_terms import group_terms
 from counterrank.estimate.groups import moments, paged, ranked, spreads
 from counterrank.estimate.influence import of_difference
 from counterrank.estimate.list_sums import known_rankings
@@ -87,7 +87,7 @@ def difference(
     )
 
 
-def _limits(one: Estimate, other: Estimate, sides: Sides) -> Range | None:
+def _limits(one: Estimate, other: Estimate, sides: Sides) -> Limits | None:
     """Between what numbers the difference of two weights can lie."""
     if one.limits is None or other.limits is None:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.estimate.base import Vector
+from counterrank.estimate.base import Limits, Vector
 from counterrank.estimate.groups import Chunks
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.spread import NOTHING
@@ -39,7 +39,7 @@ class GroupTerms:
     evidence: Evidence
     chunks: Chunks
     influence: Influence
-    weights: Range
+    weights: Limits
     rewards: Range
 
     def whole(self) -> Terms:
@@ -47,19 +47,21 @@ class GroupTerms:
         found = [NOTHING, NOTHING]
         for side, _, values, often in self._points():
             found[side] += Histogram.of(values, often)
-        return Terms(Units.of(found[0]), Units.of(found[1]), *self._reach())
+        least, most = self._reach()
+        return Terms(Units.of(found[0]), Units.of(found[1]), float(least.min()), float(most.max()))
 
     def by_query(self) -> QueryTerms:
-        """Of each query; how far a term can reach is told for all of them together."""
+        """Of each query."""
         found: list[list[QueryUnits]] = [[], []]
         for side, queries, values, often in self._points():
             found[side].append(QueryUnits.of(queries, values, often))
-        least, most = (np.full(len(self.evidence.counts.impressions), end) for end in self._reach())
-        return QueryTerms(QueryUnits.joined(found[0]), QueryUnits.joined(found[1]), least, most)
+        return QueryTerms(QueryUnits.joined(found[0]), QueryUnits.joined(found[1]), *self._reach())
 
-    def _reach(self) -> Range:
-        products = [w * r for w in self.weights for r in self.rewards if r != 0] + [0.0] * (0.0 in self.rewards)
-        return min(products), max(products)
+    def _reach(self) -> tuple[Vector, Vector]:
+        """(Q,) the least and the largest term."""
+        none = np.zeros(len(self.evidence.counts.impressions))
+        products = [none + w * r for w in self.weights for r in self.rewards if r != 0] + [none] * (0.0 in self.rewards)
+        return np.minimum.reduce(products), np.maximum.reduce(products)
 
     def _points(self) -> Iterator[tuple[int, Codes, Vector, Vector]]:
         """For each bound, 0 the lower and 1 the upper: queries, terms and how often each came."""
@@ -74,7 +76,7 @@ class GroupTerms:
                 yield side, queries, (moved.slope * reward + moved.term).ravel(), often.ravel()
 
 
-def group_terms(evidence: Evidence, chunks: Chunks, influence: Influence, weights: Range) -> GroupTerms | None:
+def group_terms(evidence: Evidence, chunks: Chunks, influence: Influence, weights: Limits) -> GroupTerms | None:
     """None where nobody said between what numbers rewards can lie."""
     rewards = reward_limits(evidence)
     return GroupTerms(evidence, chunks, influence, weights, rewards) if rewards is not None else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from counterrank.errors import InputError
-from counterrank.estimate.base import Vector
+from counterrank.estimate.base import Limits, Vector
 from counterrank.estimate.groups import FEW, overall_variance, ranked, unranked
 from counterrank.estimate.influence import Influence, Moved
 from counterrank.estimate.list_weights import largest_possible, ranking_weights
@@ -40,7 +40,7 @@ class ListSums:
     unseen: Vector | None = None  # (Q,) the same of each query; None: nothing, or nobody can tell
     warnings: list[str] = field(default_factory=list)
     largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
-    limit: float = 1.0  # the same, infinite where nobody can tell
+    limit: Vector | float = 1.0  # the same of each query, infinite where nobody can tell
 
     @classmethod
     def of_known(cls, held: Vector) -> ListSums:
@@ -80,8 +80,8 @@ class ListSums:
         """Between what numbers a weight can lie."""
         return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.largest)
 
-    def limits(self, evidence: Evidence) -> tuple[float, float]:
-        """Between what numbers a weight can lie, whatever the log shows."""
+    def limits(self, evidence: Evidence) -> Limits:
+        """Between what numbers a weight can lie, whatever the log shows, of all queries or of each."""
         return (min(1.0, evidence.clip),) * 2 if evidence.same else (0.0, self.limit)
 
     def effective_sizes(self) -> Vector:
@@ -117,13 +117,13 @@ def weigh(evidence: Evidence) -> ListSums:
     clipped = impossible = 0.0
     pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
     singles, logged = np.zeros(size), np.zeros(size)
-    largest = 0.0
+    logged_most = np.zeros(size)
     for chunk in counts.rankings.chunks():
         h, pi, w, over = ranking_weights(evidence, chunk)
         logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
         clipped += float(chunk.impressions[over].sum())
-        largest = max(largest, float(w.max(initial=0.0)))
+        np.maximum.at(logged_most, chunk.queries, w)
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
         within = np.maximum(f2 - f**2 / n, 0.0)
@@ -147,7 +147,7 @@ def weigh(evidence: Evidence) -> ListSums:
             f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
             "they count as 0"
         )
-    largest, limit = largest_possible(evidence, largest)
+    largest, limit = largest_possible(evidence, logged_most)
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
     return ListSums(
         credit=credit,
@@ -162,7 +162,7 @@ def weigh(evidence: Evidence) -> ListSums:
         unseen=None if evidence.by_propensity else unseen,
         warnings=warnings,
         thin=total[11] + singles * variance,
-        largest=largest,
+        largest=float(largest.max(initial=0.0)),
         limit=limit,
     )
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate.base import Vector
+from counterrank.estimate.support import listed_rankings
 from counterrank.setting.evidence import ROUNDING, Evidence, LogEvidence
 from counterrank.statistics.rankings import Rankings
 
@@ -20,21 +21,24 @@ def ranking_weights(evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector
     return h, pi, np.where(over, evidence.clip, raw), over
 
 
-def largest_possible(evidence: Evidence, logged: float) -> tuple[float, float]:
-    """The largest weight of a ranking, as far as anyone knows, and a number that no weight can be above.
+def largest_possible(evidence: Evidence, logged: Vector) -> tuple[Vector, Vector]:
+    """(Q,) the largest weight of a ranking, as far as anyone knows, and a number that no weight can be above.
 
     Where shares stand for the logging policy, rankings that were not logged have no weight: both are the largest one
-    `logged`. Else both are of all rankings where the target's are listed; if they are not, only a clip is a limit.
+    `logged`. Else both are of all rankings, where those of a policy can be listed; if not, only a clip is a limit.
     """
     if evidence.estimated:
         return logged, logged
-    listed = None if evidence.by_propensity else evidence.target.support()
+    listed = None if evidence.by_propensity else listed_rankings(evidence)
     if listed is None:
-        return logged, evidence.clip
-    queries, rankings, h = listed
-    pi = evidence.logging.probability(queries, rankings)
-    possible = min(float(np.divide(h, pi, out=np.zeros_like(h), where=pi > 0).max(initial=0.0)), evidence.clip)
-    return max(logged, possible), max(logged, possible)
+        return logged, np.full_like(logged, evidence.clip)
+    queries, rankings = listed
+    h, pi = (policy.probability(queries, rankings) for policy in (evidence.target, evidence.logging))
+    with np.errstate(over="ignore"):
+        weight = np.divide(h, pi, out=np.zeros_like(h), where=pi > 0)
+    most = logged.copy()
+    np.maximum.at(most, queries, np.minimum(weight, evidence.clip))
+    return most, most
 
 
 def logging_chances(evidence: LogEvidence, chunk: Rankings) -> Vector:

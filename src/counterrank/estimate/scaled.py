@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from counterrank.estimate.base import Blocks, Estimate, LinearEstimate, Thin, Vector
+from counterrank.estimate.base import Blocks, Estimate, Limits, LinearEstimate, Thin, Vector
 from counterrank.estimate.influence import Influence, Moved
 from counterrank.ids import Codes
 from counterrank.setting.evidence import Evidence
@@ -25,7 +25,7 @@ def scaled(estimate: Kind, factor: Vector, evidence: Evidence) -> Kind:
         return _linear(estimate, factor, evidence, per_query, value)
     changed = replace(
         estimate, value=value, per_query=per_query, reach=_reach(estimate.reach, factor),
-        limits=_reach(estimate.limits, factor), terms=None,
+        limits=_limits(estimate.limits, factor), terms=None,
     )  # fmt: skip
     if estimate.by_pattern is not None:
         moved = estimate.by_pattern.scaled(factor, estimate.value, value)
@@ -89,3 +89,11 @@ def _reach(reach: tuple[float, float] | None, factor: Vector) -> tuple[float, fl
         return None
     ends = [end * by for end in reach for by in (float(factor.min()), float(factor.max()))]
     return min(ends), max(ends)
+
+
+def _limits(limits: Limits | None, factor: Vector) -> Limits | None:
+    """Of each query, by its own factor."""
+    if limits is None:
+        return None
+    ends = [end * factor for end in limits]
+    return np.minimum(*ends), np.maximum(*ends)

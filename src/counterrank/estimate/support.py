@@ -75,6 +75,15 @@ def _drawn(evidence: Evidence) -> tuple[Vector, list[str]]:
     return share, [f"`unsupported` was estimated by drawing {DRAWS} rankings a query (standard error {error:.1g})"]
 
 
+def listed_rankings(evidence: Evidence) -> tuple[Codes, Codes] | None:
+    """Queries and rankings, all that both policies show among them; None where they are too many."""
+    for policy in (evidence.target, evidence.logging):
+        listed = policy.support()
+        if listed is not None:
+            return listed[0], listed[1]
+    return _all_rankings(evidence)
+
+
 def _all_rankings(evidence: Evidence) -> tuple[Codes, Codes] | None:
     """Every ranking of the items that the target shows, of every length; None where they are too many."""
     pairs = evidence.counts.pairs

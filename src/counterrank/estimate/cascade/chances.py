@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate.cascade.prefixes import prefixes
-from counterrank.estimate.support import unsupported_rankings
+from counterrank.estimate.support import listed_rankings, unsupported_rankings
 from counterrank.policy import BoundPolicy, Policy
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import Evidence, LogEvidence
@@ -98,11 +98,11 @@ def bound_to(policy: Policy | None, whole: BoundPolicy, pairs: Pairs) -> BoundPo
 
 
 def largest_sum(evidence: Evidence, theta: Vector) -> float:
-    """The largest Σ θ·w along a ranking of the target, where the logging policy is known; ∞ where they are too many."""
-    listed = evidence.target.support()
+    """The largest Σ θ·w along a ranking, where the logging policy is known; ∞ where they are too many."""
+    listed = listed_rankings(evidence)
     if listed is None:
         return np.inf
-    queries, rankings, _ = listed
+    queries, rankings = listed
     total = np.zeros(len(queries))
     for depth in range(rankings.shape[1]):
         there = np.flatnonzero(rankings[:, depth] >= 0)
