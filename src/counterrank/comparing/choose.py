@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterrank.engine import Pass
 from counterrank.errors import Unanswerable
@@ -21,7 +21,7 @@ from counterrank.setting.need import Need
 from counterrank.statistics.sample import Sample
 
 ON_SIDES = frozenset({"overlap", "clipped", "balance", "size", "tails", "ten", "skew", "rarity", "drift", "queries"})
-OF_USERS = frozenset({"neighbours", "stopping", "moving"})  # asked again of the difference itself
+OF_USERS = frozenset({"neighbours", "stopping", "below", "moving"})  # asked again of the difference itself
 
 
 def has_bound(name: str) -> bool:
@@ -80,7 +80,7 @@ class Looked:
         ]
         tested = Tested.of(self.sample, [(1, sides[0]), (-1, sides[1])])
         asked = assumptions(tested, {name: ESTIMATORS[name]}, {name: gap}) if tested is not None else []
-        return [*own, *asked]
+        return [*own, *(deciding(finding, gap) for finding in asked)]
 
     def level(self, name: str) -> int:
         """How bad the worst finding on an estimator is."""
@@ -91,6 +91,14 @@ class Looked:
     def from_the_top(self) -> bool:
         """Whether users read from the top: a click makes others further down rarer, or what stands above matters."""
         return any(f.key in ("stopping", "neighbours") and f.level != "trust" for f in self.findings)
+
+
+def deciding(finding: Finding, gap: Row) -> Finding:
+    """Nobody wins by a bound that is no further from 0 than the bias that a broken assumption may bring."""
+    bias, clear = finding.numbers.get("bias"), max(gap.lower or 0.0, -(gap.upper or 0.0))
+    if finding.level == "trust" or bias is None or clear <= 0 or abs(bias) + 2 * finding.numbers["stderr"] < clear:
+        return finding
+    return replace(finding, level="do not trust", words=f"{finding.words}, which may be all that decides")
 
 
 def _quick(names: Sequence[str], side: Evidence) -> list[str]:

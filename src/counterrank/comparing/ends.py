@@ -25,6 +25,7 @@ UNTOLD = 1e-6  # of a page, from which nobody can bound what the log cannot tell
 Draft = Estimate | LinearEstimate
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Both = tuple[float, float]  # the lower and the upper end
 
 
 def drafts_of(estimator: Estimator, sides: Sides, suffix: str = "") -> dict[str, Draft]:
@@ -37,7 +38,7 @@ def drafts_of(estimator: Estimator, sides: Sides, suffix: str = "") -> dict[str,
         "target": alone[0], "baseline": alone[1], "difference": difference(estimator, sides, alone),
     }  # fmt: skip
     for end, side in (("low", 1), ("high", 0)):
-        factor = _factor(alone[side], sides[side])
+        factor = np.ones(1) if takes_alike(estimator) else _factor(alone[side], sides[side])
         if np.all(factor == 1):
             found[end] = found["difference"]
             continue
@@ -53,6 +54,16 @@ def _factor(draft: Draft, evidence: Evidence) -> Vector:
         return np.ones(len(evidence.counts.impressions))
     seen = 1 - np.where(draft.unseen > NOTHING, draft.unseen, 0.0)
     return np.asarray(1 / np.where(seen <= NOTHING, 1.0, seen))
+
+
+def takes_alike(estimator: Estimator) -> bool:
+    """Whether its value has a word for what the log never shows: as good as the rest, or as a model says."""
+    return estimator.self_normalised or bool(estimator.modelled)
+
+
+def kind_of(estimator: Estimator) -> str:
+    """The kind of bound where none is asked for."""
+    return NORMAL if takes_alike(estimator) else BETTING
 
 
 def untold(done: Mapping[str, Estimate]) -> Flags:
@@ -80,13 +91,13 @@ def ends(
 ) -> Ends:
     """The lower end of `low` and the upper end of `high`; where no bet can be placed, the normal approximation's."""
     if done["difference"].value is None:
-        return Ends(kind or BETTING, None, None, [])
+        return Ends(kind or kind_of(estimator), None, None, [])
     if estimator.weighs is Weighs.PAGES and done["difference"].unsupported > UNTOLD:
         said = "no bound: the log cannot tell some of what a policy shows, and nobody knows what that is worth"
-        return Ends(kind or BETTING, None, None, [said])
+        return Ends(kind or kind_of(estimator), None, None, [said])
     if (count := int(untold(done).sum())) > 0:
         said = f"no bound: the log shows nothing of what a policy shows for {counted(count, 'query', 'queries')}"
-        return Ends(kind or BETTING, None, None, [f"{said}, and nobody knows what that is worth"])
+        return Ends(kind or kind_of(estimator), None, None, [f"{said}, and nobody knows what that is worth"])
     asked = kind if kind is not None else BETTING
     if asked == "theorem3":
         return Ends(
@@ -98,10 +109,18 @@ def ends(
         asked = NORMAL
         found, said = _both(done, n, asked, confidence, size)
         if found is not None:
-            return Ends(asked, *_finite(found), [*reason, *_open(found), *_unseen(done)])
+            return Ends(asked, *_finite(_without(found, estimator, done)), [*reason, *_open(found), *_unseen(done)])
     if found is None:
         return Ends(asked, None, None, [f"no {asked} interval: {said}"])
-    return Ends(asked, *_finite(found), [*_open(found), *_unseen(done)])
+    return Ends(asked, *_finite(_without(found, estimator, done)), [*_open(found), *_unseen(done)])
+
+
+def _without(found: Both, estimator: Estimator, done: Mapping[str, Estimate]) -> Both:
+    """The ends without the word of an estimator that has one for what the log never shows: that is worth 0 there."""
+    if not takes_alike(estimator):
+        return found
+    lost = [max(done[side].value or 0.0, 0.0) * done[side].unsupported for side in ("target", "baseline")]
+    return found[0] - lost[0], found[1] + lost[1]
 
 
 def _both(

@@ -28,9 +28,7 @@ class Needed:
     reason: str = ""
 
 
-def needed(
-    found: Estimate, value: float | None, stderr: float | None, n: int, confidence: float, kind: str
-) -> Needed:
+def needed(found: Estimate, value: float | None, stderr: float | None, n: int, confidence: float, kind: str) -> Needed:
     """`found`: the end that would decide (`low` where the value is above 0, else `high`).
 
     Logs of growing size are drawn from the histogram of the log's own terms, until half of them decide. The difference

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.comparing.choose import Looked, candidates
 from counterrank.comparing.comparison import Comparison, SideValue, decided
-from counterrank.comparing.ends import BETTING, Ends, drafts_of, ends, untold
+from counterrank.comparing.ends import Ends, drafts_of, ends, kind_of, untold
 from counterrank.comparing.needed import Needed, needed, shortest_way
 from counterrank.comparing.paired_queries import ROUNDING, per_query
 from counterrank.comparing.verdict import of_pair
@@ -111,7 +111,7 @@ def _judged(
     value, stderr = _difference(gap, list(rows.values()), counts.total)
     sizes = [row.effective_sample_size for row in rows.values() if row.effective_sample_size is not None]
     if stderr is None:
-        bound = Ends(how.interval or BETTING, None, None, [])
+        bound = Ends(how.interval or kind_of(estimator), None, None, [])
     else:
         bound = ends(estimator, done, counts.total, how.interval, confidence, min(sizes, default=None))
     alone = replace(

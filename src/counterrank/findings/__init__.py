@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from counterrank.estimate import Estimator
+from counterrank.findings.below import below
 from counterrank.findings.case import Case
 from counterrank.findings.click_model import click_model
 from counterrank.findings.diagnosis import Finding
@@ -32,13 +33,14 @@ FINDINGS = {
     "click-model": click_model,
     "neighbours": neighbours,
     "stopping": stopping,
+    "below": below,
     "moving": moving,
     "possible": possible,
     "fitted": fitted,
     "drift": drift,
     "queries": queries,
 }
-OF_USERS = (neighbours, stopping, moving)  # how clicks come about
+OF_USERS = (neighbours, stopping, below, moving)  # how clicks come about
 OF_ESTIMATORS = (overlap, clipped, balance, rarity, size, tails, ten, skew, possible, fitted)  # each on its own
 
 
