@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,10 +66,11 @@ class Days:
         lists = patterns.coded >> 1  # -1 >> 1 is -1
         lengths = np.zeros(len(keys), dtype=np.int64)
         np.maximum.at(lengths, cell, (lists >= 0).sum(axis=1))
+        of, item, position, shown, clicked = _entries(pairs, patterns, keys)
         order, starts = row_order(cell, lists)
         first, n = order[starts], patterns.impressions[order]
-        clicked = [np.add.reduceat(n * ((patterns.coded[order, k] & 1) > 0) * (lists[order, k] >= 0), starts)
-                   for k in range(pairs.positions)]  # fmt: skip
+        clicks = patterns.clicks[order]
+        by_position = [np.add.reduceat(n * clicks[:, k], starts) for k in range(pairs.positions)]
         return cls(
             names=pairs.query_ids.texts,
             positions=pairs.positions,
@@ -78,11 +78,15 @@ class Days:
             day=np.unique(patterns.day)[day],
             impressions=sums(cell, patterns.impressions.astype(np.float64), len(keys)),
             lengths=lengths,
-            **_entries(pairs, patterns, keys),
+            cell=of,
+            item=item,
+            position=position,
+            shown=shown.astype(np.float64),
+            clicked=clicked.astype(np.float64),
             list_cell=cell[first],
             list_items=np.where(lists[first] >= 0, pairs.items[lists[first]], -1),
             list_shown=np.add.reduceat(n, starts).astype(np.float64),
-            list_clicked=np.stack(clicked, axis=1),
+            list_clicked=np.stack(by_position, axis=1),
         )
 
     def only(self, wanted: NDArray[np.bool_]) -> Days:
@@ -229,8 +233,9 @@ def _cell_keys(patterns: Patterns) -> Codes:
     return patterns.queries * len(every) + day
 
 
-def _entries(pairs: Pairs, patterns: Patterns, keys: Codes) -> dict[str, Any]:
-    """What each cell shows where, a day at a time: its pairs get numbers of their own, so that few days need little."""
+def _entries(pairs: Pairs, patterns: Patterns, keys: Codes) -> tuple[Codes, ...]:
+    """Cell, item, position, shown and clicked of each entry, a day at a time: its pairs get numbers of their own, so
+    that a day needs no more room than what it shows."""
     every, day = np.unique(patterns.day, return_inverse=True)
     order = np.argsort(day, kind="stable")
     number, found = np.zeros(len(pairs), dtype=np.int32), []
@@ -245,11 +250,4 @@ def _entries(pairs: Pairs, patterns: Patterns, keys: Codes) -> dict[str, Any]:
         pair = met[each.cells.rows]
         cell = np.searchsorted(keys, pairs.queries[pair] * len(every) + d)
         found.append((cell, pairs.items[pair], each.cells.positions, each.shown, each.clicked))
-    cell, item, position, shown, clicked = (np.concatenate(column) for column in zip(*found, strict=True))
-    return {
-        "cell": cell,
-        "item": item,
-        "position": position,
-        "shown": shown.astype(np.float64),
-        "clicked": clicked.astype(np.float64),
-    }
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))
