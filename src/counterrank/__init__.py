@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from counterrank.fitting.clicks import clicks
     from counterrank.judging.evaluate import evaluate
     from counterrank.judging.evaluation import Evaluation
+    from counterrank.learning.learn import learn
     from counterrank.learning.ranker import Ranker
+    from counterrank.learning.result import Learning
     from counterrank.log import Log, Reading, read_log
     from counterrank.optimizing.optimize import optimize
     from counterrank.optimizing.result import Optimization
@@ -35,6 +37,7 @@ _MODULES = {  # where each name is from; it is imported when it is first asked f
     "Comparison": "comparing.comparison",
     "Evaluation": "judging.evaluation",
     "InputError": "errors",
+    "Learning": "learning.result",
     "Log": "log",
     "Optimization": "optimizing.result",
     "Ranker": "learning.ranker",
@@ -45,6 +48,7 @@ _MODULES = {  # where each name is from; it is imported when it is first asked f
     "compare": "comparing.compare",
     "compare_all": "comparing.several",
     "evaluate": "judging.evaluate",
+    "learn": "learning.learn",
     "optimize": "optimizing.optimize",
     "read_log": "log",
     "read_policy": "policy",
@@ -68,6 +72,7 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "InputError",
+    "Learning",
     "Log",
     "Optimization",
     "Ranker",
@@ -79,6 +84,7 @@ __all__ = [
     "compare",
     "compare_all",
     "evaluate",
+    "learn",
     "optimize",
     "policy",
     "read_log",

@@ -19,6 +19,7 @@ COMMANDS = {  # with what each is for: the first sentence of its help
     "backtest": "Find the estimator and clip to trust on this log: each day in turn is predicted from the others.",
     "clicks": "Fit click models, compare them on clicks held out, and show how far down users look.",
     "optimize": "The ranking with the best lower bound for each query, or a policy that is best by other lights.",
+    "learn": "Learn from clicks, and let what was learnt act only where a bound says that it wins.",
     "rank": "Write the rankings of a policy as rows of query, items and probability.",
     "simulate": "Make a click log from a made-up world whose truth is known.",
     "reproduce": "Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals "

@@ -22,6 +22,7 @@ from counterrank.log.files import database_table, kind_of
 from counterrank.log.write import check_folder, check_output, check_place
 from counterrank.output import is_special
 from counterrank.pages.write import check_page
+from counterrank.policy.directory import check_replaceable
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,23 @@ class Writes:
     folder: bool = False
 
 
+def _check_directory(path: Path, option: str) -> None:
+    """A policy directory takes the place of another, or of nothing."""
+    if kind_of(path) is not None:
+        raise InputError(f"{option} {path}: a policy directory is written: give a name without such an ending")
+    try:
+        check_replaceable(path)
+    except InputError as error:
+        raise InputError(f"{option} {error}") from None
+
+
 READS = Reads()
 WRITES_TABLE = Writes(check_output)
 WRITES_LINES = Writes(functools.partial(check_output, kinds=("jsonl",)))
 WRITES_PAGE = Writes(check_page)
 WRITES_FILE = Writes(check_place)
 WRITES_FOLDER = Writes(check_folder, folder=True)
+WRITES_DIRECTORY = Writes(_check_directory, folder=True)
 
 
 def marks(command: Callable[..., None]) -> dict[str, Reads | Writes]:

@@ -55,12 +55,13 @@ class LogOptions:
     ] = False
     engine: Annotated[str, typer.Option(help=f"Where rows are counted: {', '.join(ENGINES)}.")] = "duckdb"
 
-    def open(self, source: str | None = None) -> Log:
-        """The log; or another, which is read as it is."""
+    def open(self, source: str | None = None, segment: str | None = None) -> Log:
+        """The log; or another, which is read as it is; `segment`: the column that a query is told apart by."""
         return read_log(
             self.log if source is None else source,
             columns=parse_columns(self.columns),
             cluster=self.cluster,
+            segment=segment,
             format=self.format,
             time_unit=self.time_unit,
             bad_rows=self.bad_rows,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.plan import Plan, WantedRankings
 from counterrank.engine.records import PairSlots, ShownRows
-from counterrank.engine.tables import KeyCodes, PairTable, Vocabulary
+from counterrank.engine.tables import HashedCodes, KeyCodes, PairTable, Vocabulary
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.log.keys import text_key
@@ -50,7 +50,8 @@ class Coder:
         self.top = plan.top or UNCUT
         self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
         self.items = Vocabulary(kinds.integer_items, kinds.native_items)
-        self.clusters = KeyCodes(integer=False, native=False)
+        # what a cluster is called matters only where impressions are drawn by what they hold
+        self.clusters = HashedCodes() if plan.by_cluster else KeyCodes(integer=False, native=False)
         self.pairs = PairTable(1)
         self.size = np.zeros(16, dtype=np.int64)
         self.before_growth = before_growth
@@ -149,7 +150,7 @@ class Coder:
         """The code of each row's cluster, where they are asked for."""
         if not self.plan.clusters or rows.cluster is None:
             return None
-        return self.clusters.encode(rows.cluster, None)
+        return self.clusters.encode(rows.cluster, rows.cluster_values)
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

@@ -18,6 +18,7 @@ from counterrank.engine.kept import KeptRows
 from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
+from counterrank.engine.tables import HashedCodes
 from counterrank.engine.tallier import Tallier
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.errors import InputError, NoneFound
@@ -166,7 +167,9 @@ class EmbeddedPass:
 
     def _patterns(self, rows: Codes, positions: int) -> Patterns:
         days = self.tallier.every_day() if self.plan.by_day else None
-        return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions, days)
+        clusters = self.coder.clusters
+        named = clusters.hashed() if isinstance(clusters, HashedCodes) else None
+        return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions, days, named)
 
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
         if self.plan.pages == "none" or not self.kept.complete:

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from counterrank.engine.calendar import day_number
 from counterrank.errors import InputError
 from counterrank.limits import LARGEST
+from counterrank.log.keys import SEPARATOR
 from counterrank.log.problems import RowProblem
 from counterrank.statistics.histogram import NUDGE
 
 # what the rows of an impression have in common
-PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster")
+PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster", "segment")
 NUMBERS = ("reward", "propensity", "impressions", "position", "click")
 
 
@@ -189,6 +190,8 @@ def _problem(table: ir.Table, repair: bool) -> Any:
         bad.append((t.day.isnull(), RowProblem.DAY))
     if "cluster" in has:
         bad.append((unnamed(t.cluster), RowProblem.CLUSTER))
+    if "segment" in has:
+        bad.append((unnamed(t.segment) | t.segment.contains(SEPARATOR), RowProblem.SEGMENT))
     first = ibis.cases(*((where.fill_null(True), int(what)) for where, what in bad), else_=0)
     return ibis.ifelse(t.folding > 0, t.folding, first).cast("int64") if "folding" in has else first.cast("int64")
 
@@ -202,6 +205,8 @@ def good(kept: ir.Table, columns: Collection[str]) -> ir.Table:
     t: Any = kept.filter(kept["problem"] == 0)
     n = t.rows * t.impressions.cast("int64") if "impressions" in t.columns else t.rows
     chosen = {c: t[c] for c in ("row", "query", *columns) if c in t.columns}
+    if "segment" in t.columns:  # what a query is told apart by
+        chosen["query"] = t["query"].concat(SEPARATOR, t.segment)
     return t.select(**chosen, n=n, length=t["items"].length().cast("int64"))
 
 
@@ -295,9 +300,9 @@ def last_clicks(rows: ir.Table) -> ir.Table:
     return t.filter(t.position >= 0).group_by(["query", "position"]).agg(n=t.n.sum().cast("int64"))
 
 
-def per_pattern(rows: ir.Table, by_day: bool) -> ir.Table:
-    """Impressions by (query, cut ranking, clicks), and by day."""
-    keys = ["query", "items", "clicks", *(["day"] if by_day else [])]
+def per_pattern(rows: ir.Table, by_day: bool, by_cluster: bool) -> ir.Table:
+    """Impressions by (query, cut ranking, clicks), and by day or cluster."""
+    keys = ["query", "items", "clicks", *(["day"] if by_day else []), *(["cluster"] if by_cluster else [])]
     return rows.group_by(keys).agg(impressions=rows["n"].sum().cast("int64"))
 
 

@@ -65,14 +65,25 @@ class RowPages:
 
 
 def gathered_patterns(
-    kept: KeptRows, pair_rows: Codes, pair_query: Codes, positions: int, every_day: Codes | None = None
+    kept: KeptRows,
+    pair_rows: Codes,
+    pair_query: Codes,
+    positions: int,
+    every_day: Codes | None = None,
+    clusters: NDArray[np.uint64] | None = None,
 ) -> Patterns:
     """Kept rows with equal ones counted as one. They are gathered batch by batch, then whenever half are repeats.
 
-    `every_day` has the day of each code, where days stand apart.
+    `every_day` has the day of each code, where days stand apart, `clusters` a hash of each cluster, where these do.
     """
     nothing = np.zeros(0, dtype=np.int64)
-    none = Patterns(nothing, np.zeros((0, positions), dtype=np.int32), nothing, None if every_day is None else nothing)
+    none = Patterns(
+        nothing,
+        np.zeros((0, positions), dtype=np.int32),
+        nothing,
+        None if every_day is None else nothing,
+        None if clusters is None else clusters[:0],
+    )
     total, loose = none, [none]
     size = 0
     for rows in (*kept.in_memory, *kept.on_disk()):
@@ -85,7 +96,8 @@ def gathered_patterns(
         queries = np.empty(len(some), dtype=np.int64)
         kernels.decode_rows(some, pair_rows, pair_query, coded, queries)
         days = None if every_day is None or rows.day is None else every_day[rows.day[used]]
-        loose.append(Patterns(queries, coded, n[used], days).merged())
+        whose = None if clusters is None or rows.cluster is None else clusters[rows.cluster[used]]
+        loose.append(Patterns(queries, coded, n[used], days, whose).merged())
         size += len(loose[-1])
         if size > max(len(total), CHUNK_ROWS):
             total, loose, size = joined([total, *loose]).merged(), [], 0

@@ -44,6 +44,7 @@ class Plan:
     looks: bool = False  # also count how pairs stand to the first and last click of their pages
     patterns: bool = False  # also every distinct (query, ranking, clicks); they must fit in memory
     by_day: bool = False  # patterns of each day stand apart
+    by_cluster: bool = False  # patterns of each cluster stand apart, with a hash of it
     all_items: bool = False  # also register items that stand below position K
     whole_log: bool = False  # also count pairs of the queries that were not asked for
     days: bool = False  # also add up each day, where the log has days

@@ -34,6 +34,7 @@ from counterrank.log.spelled import spelled_list
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.days import MOST_DAYS, DaySums
+from counterrank.statistics.hashing import content_keys
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import id_order, in_order, row_order
@@ -127,7 +128,7 @@ class RelationalPass:
         counted = ["items", plan.metric]
         counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days or plan.by_day else [])
         counted += ["cluster"] if plan.clusters else []
-        needed = {"query", *counted, "impressions"}
+        needed = {"query", *counted, "impressions", "segment"}
         needed |= {"day", "reward"} if plan.overview else set()
         self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, plan.metric == "clicks", log.repair))
         weakref.finalize(self, engine.drop, self.kept)
@@ -277,13 +278,14 @@ class RelationalPass:
         return LookCounts(table, last_at)
 
     def _patterns(self, pairs: Pairs) -> Patterns:
-        found = self.engine.fetch(x.per_pattern(self.rows, self.plan.by_day)).combine_chunks()
+        found = self.engine.fetch(x.per_pattern(self.rows, self.plan.by_day, self.plan.by_cluster)).combine_chunks()
         queries, rows = _ranked(found, pairs)
         coded = np.full(rows.shape, -1, dtype=np.int32)
         clicks = numbers(found["clicks"].combine_chunks().flatten(), np.int32)
         coded[rows >= 0] = 2 * rows[rows >= 0] + clicks
         days = numbers(found["day"], np.int64) if self.plan.by_day else None
-        return Patterns(queries, coded, numbers(found["impressions"], np.int64), days).merged()
+        clusters = content_keys(text(found["cluster"])) if self.plan.by_cluster else None
+        return Patterns(queries, coded, numbers(found["impressions"], np.int64), days, clusters).merged()
 
     def sample(self, pairs: Pairs) -> Sample:
         own = self.counts.pairs

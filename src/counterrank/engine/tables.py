@@ -13,7 +13,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.log.keys import Keys, text_key
 from counterrank.statistics.cell_tally import CellTally
-from counterrank.statistics.hashing import SECRET
+from counterrank.statistics.hashing import SECRET, content_keys
 
 
 class Vocabulary:
@@ -71,6 +71,21 @@ class KeyCodes(Vocabulary):
 
     def keep(self, values: Any) -> None:
         pass
+
+
+class HashedCodes(KeyCodes):
+    """Codes of ids of which only a hash is asked for, the same in every run."""
+
+    def __init__(self) -> None:
+        super().__init__(integer=False, native=False)
+        self._hashes: list[NDArray[np.uint64]] = []
+
+    def keep(self, values: Any) -> None:
+        self._hashes.append(content_keys(values))
+
+    def hashed(self) -> NDArray[np.uint64]:
+        """The hash of each id, by its code."""
+        return np.concatenate([np.zeros(0, dtype=np.uint64), *self._hashes])
 
 
 class PairTable:

@@ -12,6 +12,7 @@ from counterrank.ids import as_text, canonical
 from counterrank.statistics.hashing import text_keys as text_keys  # others take it from here
 
 Keys = NDArray[np.int64]
+SEPARATOR = "\x1f"  # between a query and what it is told apart by: a day, a segment
 
 
 def id_keys(values: pa.Array, integer: bool, what: str) -> tuple[Keys, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterrank.errors import InputError, Unanswerable
+from counterrank.log.keys import SEPARATOR
 from counterrank.log.long_form import LongPart
 from counterrank.log.parts import Part
 from counterrank.log.reader import RowReader
@@ -66,7 +67,7 @@ class Log:
             queries.append(_integer(types["query"]))
             items.append(_integer(_value_type(types["items"])))
         binary = not any(part.textual for part in self.parts)
-        integer = all(queries)
+        integer = all(queries) and "segment" not in self.columns
         return Kinds(binary and integer, binary and all(items), integer, all(items))
 
     def rows(self, columns: Sequence[str], overview: bool = False) -> RowReader:
@@ -91,7 +92,7 @@ class Log:
         """Those of our columns that a pass must read: all, but for a further pass over a log without bad rows."""
         if self.known is None or self.known.rejected:
             return [c for c in self.found[0] if c in self.columns]
-        wanted = ["query", "items", *columns]
+        wanted = ["query", "items", *columns, "segment"]
         return [c for c in dict.fromkeys(wanted) if c in self.columns]
 
     def read_as(self, tally: Tally) -> Reading:
@@ -111,6 +112,12 @@ class Log:
             told = "".join(f", the first: {wrong['problem']} ({wrong['where']})" for wrong in first)
             raise InputError(f"{self.name}: the log is empty: {why}{told}. Give one with at least one good row")
         return tally.reading(self.notes, self.bad_rows)
+
+
+def split_segment(names: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The query and the segment of each name that a log with segments has."""
+    halves = [text.rpartition(SEPARATOR) for text in names.to_pylist()]
+    return pa.array([h[0] for h in halves], pa.string()), pa.array([h[2] for h in halves], pa.string())
 
 
 def _integer(kind: pa.DataType) -> bool:

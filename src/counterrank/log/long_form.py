@@ -18,7 +18,7 @@ from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
 
 _LISTS = {"item": "items", "click": "clicks"}
-_PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster")
+_PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster", "segment")
 
 
 @dataclass(frozen=True)

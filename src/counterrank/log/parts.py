@@ -22,7 +22,8 @@ BATCH_ROWS = 131_072
 TEXT_TYPES = {
     "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
     "propensity": "DOUBLE", "impressions": "DOUBLE", "impression": "VARCHAR", "position": "DOUBLE",
-    "item": "VARCHAR", "cluster": "VARCHAR", "click": "DOUBLE", "probability": "DOUBLE", "score": "DOUBLE",
+    "item": "VARCHAR", "cluster": "VARCHAR", "segment": "VARCHAR", "click": "DOUBLE",
+    "probability": "DOUBLE", "score": "DOUBLE",
 }  # fmt: skip
 _PREFIX = re.compile(r"^(?:[A-Z]\w+ )+Error: ")
 Wanted = Mapping[str, str]  # our column name -> the file's

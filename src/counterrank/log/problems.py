@@ -27,6 +27,7 @@ class RowProblem(IntEnum):
     DIFFERS = 13
     IMPRESSION = 14
     CLUSTER = 16
+    SEGMENT = 17
     LARGE = 40
     RAGGED = 15
 
@@ -47,6 +48,7 @@ MESSAGES: dict[RowProblem, str] = {
     RowProblem.DIFFERS: "the rows of this impression differ in query, reward, day, propensity, impressions or cluster",
     RowProblem.IMPRESSION: "impression is missing",
     RowProblem.CLUSTER: "cluster is missing or no id, which is text or a whole number",
+    RowProblem.SEGMENT: "the column to specialise by is missing or no id, which is text or a whole number",
     RowProblem.LARGE: f"reward is beyond {LARGEST:g} in size: squares of such numbers cannot be added up",
     RowProblem.RAGGED: "the row has not as many values as the header has names, or its quotes are wrong",
 }

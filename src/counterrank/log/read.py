@@ -16,7 +16,7 @@ from counterrank.log.frames import IbisPart, open_frame
 from counterrank.log.log import Log
 from counterrank.log.long_form import LongPart
 from counterrank.log.parts import ParquetPart, Part, TablePart
-from counterrank.log.schema import OPTIONAL, check_columns, check_ignored, parse_ignored, resolve
+from counterrank.log.schema import OPTIONAL, SEGMENT, check_columns, check_ignored, parse_ignored, resolve
 from counterrank.log.text import TextPart
 from counterrank.log.write import check_output
 
@@ -26,6 +26,7 @@ def read_log(
     *,
     columns: Mapping[str, str] | None = None,
     cluster: str | None = None,
+    segment: str | None = None,
     format: str | None = None,
     time_unit: str | None = None,
     bad_rows: str | Path | None = None,
@@ -34,22 +35,24 @@ def read_log(
 ) -> Log:
     """A click log from a file, a folder or glob of files, `file.duckdb:table`, or a dataframe.
 
-    `columns` maps our names to the log's, `cluster` names the column of impressions that are not independent, `format`
-    names a foreign format (ubi, yandex, obd), `bad_rows` is a JSON Lines file that takes rows with problems instead of
-    stopping at the first. A row is good or bad by all columns of ours that the log has; `ignore` names optional ones
-    that are left unread. With `repair_repeats` an item that a ranking shows twice keeps its first place, and is clicked
-    there if it was clicked anywhere; such rows are counted in the notes.
+    `columns` maps our names to the log's, `cluster` names the column of impressions that are not independent. `segment`
+    names one whose values tell the impressions of a query apart: each (query, value) is then a query of its own.
+    `format` names a foreign format (ubi, yandex, obd), `bad_rows` is a JSON Lines file that takes rows with problems
+    instead of stopping at the first. A row is good or bad by all columns of ours that the log has; `ignore` names
+    optional ones that are left unread. With `repair_repeats` an item that a ranking shows twice keeps its first place,
+    and is clicked there if it was clicked anywhere; such rows are counted in the notes.
 
     >>> import pyarrow as pa
     >>> log = read_log(pa.table({"query": ["q"], "items": [["a", "b"]], "clicks": [[0, 1]]}))
     >>> sorted(log.columns)
     ['clicks', 'items', 'query']
     """
+    named = {name: value for name, value in (("cluster", cluster), (SEGMENT, segment)) if value is not None}
     if isinstance(source, Log):
-        if cluster is not None:
-            raise InputError(f"`cluster={cluster}` comes too late for a log that is open: give it to read_log")
+        for name, value in named.items():
+            raise InputError(f"`{name}={value}` comes too late for a log that is open: give it to read_log")
         return source
-    mapping = check_columns({**(columns or {}), **({} if cluster is None else {"cluster": cluster})})
+    mapping = check_columns({**(columns or {}), **named})
     unread = parse_ignored(ignore) if ignore is None or isinstance(ignore, str) else check_ignored(ignore)
     notes: list[str] = []
     expression = None

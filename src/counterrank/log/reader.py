@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from counterrank.log.keys import SEPARATOR, text_keys
 from counterrank.log.originals import Originals, shown
 from counterrank.log.prefetch import prefetched
 from counterrank.log.problems import RowProblem, bad_row
@@ -55,7 +58,7 @@ class RowReader:
                     if self.overview:
                         _look(rows, tally)
                     if len(rows):
-                        yield rows
+                        yield _named(rows)
         self._reading = log.read_as(tally)
 
     def _set_aside(
@@ -71,6 +74,14 @@ class RowReader:
             tally.add(file, what, number=number)
             if aside is not None:
                 aside.write(file, number, what, originals.content(batch, int(i), number))
+
+
+def _named(rows: Rows) -> Rows:
+    """Rows whose query is named with its segment, where the log is told apart by one."""
+    if rows.segment is None:
+        return rows
+    names = pc.binary_join_element_wise(rows.query_values.cast(pa.string()), rows.segment, SEPARATOR)
+    return replace(rows, query_values=names, query_keys=text_keys(names))
 
 
 def _look(rows: Rows, tally: Tally) -> None:

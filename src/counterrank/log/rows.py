@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.errors import InputError
-from counterrank.ids import is_text
+from counterrank.ids import as_text, is_text
 from counterrank.limits import LARGEST
 from counterrank.log.days import day_numbers
-from counterrank.log.keys import Keys, id_keys
+from counterrank.log.keys import SEPARATOR, Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import parse_lists
@@ -48,6 +49,8 @@ class Rows:
     impressions: NDArray[np.int64]
     day: NDArray[np.int64] | None
     cluster: Keys | None = None
+    cluster_values: Any = None  # Arrow array of text
+    segment: Any = None  # Arrow array of text
     timed: int = 0  # rows whose day was told as a time since 1970
     repaired: int = 0  # rows that repeated an item
 
@@ -95,10 +98,15 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         day, no_day, as_time = day_numbers(column["day"], f"{name}: day")
         _mark(problem, no_day, RowProblem.DAY)
         timed = int(np.count_nonzero(as_time))
-    cluster = None
+    cluster = named = None
     if "cluster" in column:
         cluster, named = id_keys(column["cluster"], False, f"{name}: cluster")
         _mark(problem, _null(named), RowProblem.CLUSTER)
+    segment = None
+    if "segment" in column:
+        segment = as_text(column["segment"], f"{name}: segment")
+        mixed = pc.fill_null(pc.match_substring(segment, SEPARATOR), False).to_numpy(zero_copy_only=False)
+        _mark(problem, _null(segment) | mixed, RowProblem.SEGMENT)
     rows = Rows(
         query_keys=query_keys,
         query_values=query_values,
@@ -111,6 +119,8 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         impressions=impressions,
         day=day,
         cluster=cluster,
+        cluster_values=named,
+        segment=segment,
         timed=timed,
     )
     if repair and repeats.any() and not problem.any():  # where a row is bad, the good ones are read once more

@@ -14,6 +14,7 @@ LONG_COLUMNS = (
     "impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions", "cluster"
 )  # fmt: skip
 KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
+SEGMENT = "segment"  # what a query is told apart by, where a command asks for it; never read by itself
 REQUIRED = ("query", "items", "item", "impression", "position")
 OPTIONAL = tuple(c for c in KNOWN_COLUMNS if c not in REQUIRED)
 _LISTS = ("items", "clicks")  # they can be nothing else
@@ -35,7 +36,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 def check_columns(mapping: Mapping[str, str]) -> dict[str, str]:
     for ours in mapping:
-        if ours not in KNOWN_COLUMNS:
+        if ours not in (*KNOWN_COLUMNS, SEGMENT):
             raise unknown("column", ours, KNOWN_COLUMNS)
     return dict(mapping)
 
@@ -78,6 +79,8 @@ def resolve(
     if click not in found and "reward" not in found:
         raise _missing(name, click, came, " (or 'reward')")
     found = {c: found[c] for c in wanted if c in found}
+    if SEGMENT in mapping:
+        found[SEGMENT] = mapping[SEGMENT]
     for ours, theirs in found.items():
         twin = next((c for c in _LISTS if c in found and c != ours and found[c] == theirs), None)
         if twin is not None:

@@ -24,6 +24,7 @@ class Patterns:
     coded: NDArray[np.int32]  # (G, K): 2·pair + click, -1 beyond the ranking's end
     impressions: Codes  # (G,)
     days: Codes | None = None  # (G,) where days are told apart
+    clusters: NDArray[np.uint64] | None = None  # (G,) a hash of each one's cluster, where clusters are told apart
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -64,14 +65,14 @@ class Patterns:
 
     def at(self, some: Any) -> Patterns:
         """These groups only."""
-        days = None if self.days is None else self.days[some]
-        return Patterns(self.queries[some], self.coded[some], self.impressions[some], days)
+        days, clusters = (None if each is None else each[some] for each in (self.days, self.clusters))
+        return Patterns(self.queries[some], self.coded[some], self.impressions[some], days, clusters)
 
     def merged(self) -> Patterns:
-        """One group per (query, ranking, clicks, day), in the one order of rows."""
+        """One group per (query, ranking, clicks, and day or cluster), in the one order of rows."""
         if len(self) == 0:
             return self
-        order, starts = row_order(self.queries, self.coded, self.days)
+        order, starts = row_order(self.queries, self.coded, self.days if self.clusters is None else self.clusters)
         return replace(self.at(order[starts]), impressions=np.add.reduceat(self.impressions[order], starts))
 
     def __add__(self, other: Patterns) -> Patterns:
@@ -91,11 +92,13 @@ class Patterns:
 
 
 def joined(parts: Sequence[Patterns]) -> Patterns:
-    """The groups of all parts, one after the other; days are told apart where they are in all."""
+    """The groups of all parts, one after the other; days and clusters are told apart where they are in all."""
     days = [part.days for part in parts if part.days is not None]
+    clusters = [part.clusters for part in parts if part.clusters is not None]
     return Patterns(
         np.concatenate([part.queries for part in parts]),
         np.concatenate([part.coded for part in parts]),
         np.concatenate([part.impressions for part in parts]),
         np.concatenate(days) if len(days) == len(parts) else None,
+        np.concatenate(clusters) if len(clusters) == len(parts) else None,
     )

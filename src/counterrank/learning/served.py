@@ -1,0 +1,117 @@
+"""What is served: the gate's table, the special scores and the logging policy, as one policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterrank.learning.candidates import ACTS, Candidate, Chosen
+from counterrank.learning.gate.bounds import FEWEST
+from counterrank.learning.ground import Ground
+from counterrank.learning.halves import Segments
+from counterrank.policy import Policy, Scores, Table, Uniform
+from counterrank.statistics.order import row_order
+from counterrank.statistics.patterns import Patterns
+from counterrank.words import counted
+
+MOST_RANKINGS = 1 << 20  # of the logging policy, that are written down
+
+
+def acting(chosen: Chosen, found: Sequence[Candidate], general: NDArray[np.bool_] | None) -> list[str]:
+    """Who acts for each query; `general`: where an active general policy has a ranking."""
+    names = [ACTS[each.name] for each in found]
+    rest = np.zeros(len(chosen.acts), dtype=bool) if general is None else general
+    out = np.where(rest, "general", "logging").astype(object)
+    out[chosen.acts] = np.array(names, dtype=object)[chosen.which[chosen.acts]]
+    return [str(name) for name in out]
+
+
+def reasons(chosen: Chosen, acts: Sequence[str], confidence: float | None) -> list[str]:
+    """Why, in words."""
+    found = chosen.verdicts
+    out = []
+    for n, clicks, difference, lower, upper, wins, who in zip(
+        found.impressions.tolist(), found.clicks.tolist(), found.difference.tolist(), found.lower.tolist(),
+        found.upper.tolist(), chosen.acts.tolist(), acts, strict=True,
+    ):  # fmt: skip
+        if n == 0:
+            out.append("no impressions to judge by")
+        elif confidence is None:
+            out.append("its estimate is above 0" if wins else "its estimate is not above 0")
+        elif clicks < FEWEST:
+            out.append(f"{counted(clicks, 'click')} to judge by, at least {FEWEST} are needed")
+        elif wins:
+            out.append("it wins with confidence")
+        elif difference == 0 and lower == upper == 0:
+            out.append(f"it ranks as {who} does")
+        elif upper < 0:
+            out.append("it loses with confidence")
+        else:
+            out.append("undecided")
+    return out
+
+
+def gate_table(ground: Ground, chosen: Chosen, acts: Sequence[str], why: Sequence[str], keys: pa.Table) -> pa.Table:
+    """The rows of gate.parquet."""
+    found = chosen.verdicts
+    numbers = {
+        name: pa.array(getattr(found, name), mask=~np.isfinite(getattr(found, name)))
+        for name in ("difference", "lower", "upper")
+    }
+    return pa.table(
+        {name: keys[name] for name in keys.column_names}
+        | {"impressions": pa.array(found.impressions), "clicks": pa.array(found.clicks)}
+        | numbers
+        | {"acts": pa.array(acts, pa.string()), "reason": pa.array(why, pa.string())}
+    )
+
+
+def keys_of(ground: Ground, segments: Segments | None) -> pa.Table:
+    """Query, and segment where there are such, of each row of the gate; ids as they came."""
+    if segments is None:
+        return pa.table({"query": ground.pairs.query_ids.column()})
+    queries = segments.query_ids.column().take(pa.array(segments.query))
+    return pa.table({"query": queries, "segment": segments.names})
+
+
+def special_table(ground: Ground, chosen: Chosen, found: Sequence[Candidate], keys: pa.Table) -> pa.Table:
+    """The rows of special.parquet: of each query the scores of the candidate that acts or came nearest to it."""
+    rows = np.flatnonzero(ground.shown)
+    query = ground.pairs.queries[rows]
+    scores = np.stack([each.scores for each in found])[chosen.which[query], rows]
+    columns = {name: keys[name].take(pa.array(query)) for name in keys.column_names}
+    items = ground.pairs.item_ids.column().take(pa.array(ground.pairs.items[rows]))
+    return pa.table(columns | {"item": items, "score": pa.array(scores)})
+
+
+def logging_policy(ground: Ground, given: Policy | None, patterns: Patterns) -> tuple[Policy | None, list[str]]:
+    """The logging policy as one that can be written down, and what to say where there is none."""
+    pairs = ground.pairs
+    if isinstance(given, Uniform):
+        rows = np.flatnonzero(ground.shown)
+        queries = pairs.query_ids.texts.take(pa.array(pairs.queries[rows]))
+        items = pairs.item_ids.texts.take(pa.array(pairs.items[rows]))
+        return Scores(queries, items, np.zeros(len(rows))), []
+    if given is not None:
+        if given.rows() is not None:
+            return given, []
+        return None, [f"the logging policy {given!r} cannot be said as rankings or scores: it is not written down"]
+    order, starts = row_order(patterns.queries, patterns.rankings)
+    if len(starts) > MOST_RANKINGS:
+        return None, [
+            f"the log has {len(starts):,} rankings, too many to write down as its logging policy: queries for which it "
+            "acts have no ranking in what is written"
+        ]
+    first = order[starts]
+    n = np.add.reduceat(patterns.impressions[order], starts).astype(np.float64)
+    queries = patterns.queries[first]
+    total = np.bincount(queries, n, len(pairs.query_ids))
+    shown = patterns.rankings[first]
+    inside = shown >= 0
+    offsets = pa.array(np.concatenate([[0], np.cumsum(inside.sum(axis=1))]), pa.int32())
+    items = pairs.item_ids.texts.take(pa.array(pairs.items[shown[inside]]))
+    names = pairs.query_ids.texts.take(pa.array(queries))
+    return Table(names, pa.ListArray.from_arrays(offsets, items), n / total[queries]), []
