@@ -184,7 +184,7 @@ def _gated(level: Level, how: How, general: General | None, setting: Setting, ca
     has = level.queries(general.served.has) if general is not None and active else None
     acts = acting(chosen, found, has)
     keys = keys_of(level.special, level.segments)
-    gate = gate_table(level.special, chosen, acts, reasons(chosen, acts, how.confidence), keys)
+    gate = gate_table(chosen, acts, reasons(chosen, acts, how.confidence), keys)
     everything = joined([level.halves.train, level.halves.selection]).merged()
     rows = ground.pairs.rows_of(level.halves.pairs)
     everything = everything.moved(rows, np.arange(len(ground.pairs.query_ids)), ground.pairs.positions)
@@ -197,7 +197,7 @@ def _gated(level: Level, how: How, general: General | None, setting: Setting, ca
         logging=logging,
     )
     weight = level.special.whole.impressions / max(level.special.whole.impressions.sum(), 1)
-    shares = {name: float(weight[np.array([who == name for who in acts])].sum()) for name in ACTS}
+    shares = {name: float(weight[acts == name].sum()) for name in ACTS}
     evidence = level.evidence
     return Learning(
         impressions=int(ground.whole.impressions.sum()),

@@ -17,44 +17,36 @@ from counterrank.statistics.order import row_order
 from counterrank.statistics.patterns import Patterns
 from counterrank.words import counted
 
+NOTHING = "no impressions to judge by"
 MOST_RANKINGS = 1 << 20  # of the logging policy, that are written down
 
 
-def acting(chosen: Chosen, found: Sequence[Candidate], general: NDArray[np.bool_] | None) -> list[str]:
-    """Who acts for each query; `general`: where an active general policy has a ranking."""
-    names = [ACTS[each.name] for each in found]
+def acting(chosen: Chosen, found: Sequence[Candidate], general: NDArray[np.bool_] | None) -> NDArray[np.str_]:
+    """(Q,) who acts; `general`: where an active general policy has a ranking."""
+    names = np.array([ACTS[each.name] for each in found])
     rest = np.zeros(len(chosen.acts), dtype=bool) if general is None else general
-    out = np.where(rest, "general", "logging").astype(object)
-    out[chosen.acts] = np.array(names, dtype=object)[chosen.which[chosen.acts]]
-    return [str(name) for name in out]
+    return np.where(chosen.acts, names[chosen.which], np.where(rest, "general", "logging"))
 
 
-def reasons(chosen: Chosen, acts: Sequence[str], confidence: float | None) -> list[str]:
-    """Why, in words."""
-    found = chosen.verdicts
-    out = []
-    for n, clicks, difference, lower, upper, wins, who in zip(
-        found.impressions.tolist(), found.clicks.tolist(), found.difference.tolist(), found.lower.tolist(),
-        found.upper.tolist(), chosen.acts.tolist(), acts, strict=True,
-    ):  # fmt: skip
-        if n == 0:
-            out.append("no impressions to judge by")
-        elif confidence is None:
-            out.append("its estimate is above 0" if wins else "its estimate is not above 0")
-        elif clicks < FEWEST:
-            out.append(f"{counted(clicks, 'click')} to judge by, at least {FEWEST} are needed")
-        elif wins:
-            out.append("it wins with confidence")
-        elif difference == 0 and lower == upper == 0:
-            out.append(f"it ranks as {who} does")
-        elif upper < 0:
-            out.append("it loses with confidence")
-        else:
-            out.append("undecided")
-    return out
+def reasons(chosen: Chosen, acts: NDArray[np.str_], confidence: float | None) -> NDArray[np.str_]:
+    """(Q,) why, in words."""
+    found, wins = chosen.verdicts, chosen.acts
+    none = found.impressions == 0
+    if confidence is None:
+        said = np.where(wins, "its estimate is above 0", "its estimate is not above 0")
+        return np.where(none, NOTHING, said)
+    with np.errstate(invalid="ignore"):
+        same = (found.lower == 0) & (found.upper == 0)
+        loses = found.upper < 0
+    few = [f"{counted(clicks, 'click')} to judge by, at least {FEWEST} are needed" for clicks in range(FEWEST)]
+    return np.select(
+        [none, *(found.clicks == clicks for clicks in range(FEWEST)), wins, same, loses],
+        [NOTHING, *few, "it wins with confidence", np.char.add("it ranks as ", acts), "it loses with confidence"],
+        "undecided",
+    )
 
 
-def gate_table(ground: Ground, chosen: Chosen, acts: Sequence[str], why: Sequence[str], keys: pa.Table) -> pa.Table:
+def gate_table(chosen: Chosen, acts: NDArray[np.str_], why: NDArray[np.str_], keys: pa.Table) -> pa.Table:
     """The rows of gate.parquet."""
     found = chosen.verdicts
     numbers = {
@@ -65,7 +57,7 @@ def gate_table(ground: Ground, chosen: Chosen, acts: Sequence[str], why: Sequenc
         {name: keys[name] for name in keys.column_names}
         | {"impressions": pa.array(found.impressions), "clicks": pa.array(found.clicks)}
         | numbers
-        | {"acts": pa.array(acts, pa.string()), "reason": pa.array(why, pa.string())}
+        | {"acts": _texts(acts), "reason": _texts(why)}
     )
 
 
@@ -115,3 +107,9 @@ def logging_policy(ground: Ground, given: Policy | None, patterns: Patterns) -> 
     items = pairs.item_ids.texts.take(pa.array(pairs.items[shown[inside]]))
     names = pairs.query_ids.texts.take(pa.array(queries))
     return Table(names, pa.ListArray.from_arrays(offsets, items), n / total[queries]), []
+
+
+def _texts(values: NDArray[np.str_]) -> pa.Array:
+    """A column of few different texts."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    return pa.array(distinct.tolist(), pa.string()).take(pa.array(codes))

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
-from counterrank.interval.betting import lower_bound, query_bounds
+from counterrank.interval.betting import lower_bounds
 from counterrank.learning.gate import contrast, relative_bounds, sea_bounds
 from counterrank.learning.gate.bounds import FEWEST
 from counterrank.learning.ground import Ground
 from counterrank.statistics.cluster_terms import capped
 from counterrank.statistics.pairs import sum_by
-from counterrank.statistics.query_terms import QueryTerms, QueryUnits
+from counterrank.statistics.query_terms import QueryUnits
+from counterrank.statistics.terms import Units
 
 Vector = NDArray[np.float64]
+MANY_OF_QUERY, MANY_TERMS = 1 << 10, 1 << 16  # different terms from which they go into buckets
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,14 @@ def by_bets(ground: Ground, first: Vector, second: Vector, confidence: float, wh
     """Betting on one term Σ_d R an impression, or a cluster: no term is below what the worst page could bring."""
     worth = ground.clicks(ground.selection).worth(contrast(first, second, ground.most))
     least, most = reach(ground, worth)
-    units = units_of(ground, worth, whole)
-    if not whole:
-        return query_bounds(QueryTerms(units, units, least, most), confidence)
-    delta, low, high = (1 - confidence) / 2, float(least.min(initial=0.0)), float(most.max(initial=0.0))
-    each = units.units().within(low, high)
-    each = capped(each)[0] if ground.clustered else each
-    lower = lower_bound(each, low, delta) if len(units) else low
-    upper = lower_bound(each.mirrored(), -high, delta) if len(units) else -high
-    return np.array([lower]), np.array([-upper])
+    if whole:
+        least, most = np.array([least.min(initial=0.0)]), np.array([most.max(initial=0.0)])
+    owner, units = terms_of(ground, worth, whole)
+    starts, delta = np.searchsorted(owner, np.arange(len(least) + 1)), (1 - confidence) / 2
+    units = units.within(least[owner], most[owner])
+    if whole and ground.clustered:
+        units = capped(units)[0]
+    return lower_bounds(starts, units, least, delta), -lower_bounds(starts, units.mirrored(), -most, delta)
 
 
 GATES: dict[str, Gate] = {"betting": by_bets, "genspec": by_bernstein, "sea": by_two}
@@ -110,22 +111,46 @@ def reach(ground: Ground, worth: Vector) -> tuple[Vector, Vector]:
     return ends[0], ends[1]
 
 
-def units_of(ground: Ground, worth: Vector, whole: bool) -> QueryUnits:
-    """The terms of the selection part by query, or as if of one query: one an impression, or a cluster."""
+def terms_of(ground: Ground, worth: Vector, whole: bool) -> tuple[Codes, Units]:
+    """The terms of the selection part by query, or as if of one query: one an impression, or a cluster.
+
+    Each with its number, as it is; a query with very many different ones has them in buckets.
+    """
     patterns = ground.selection.patterns
     term = np.empty(len(patterns))
     _terms(patterns.coded, worth, term)
-    n, queries = patterns.impressions.astype(np.float64), patterns.queries
+    n, queries, size = patterns.impressions.astype(np.float64), patterns.queries, np.ones(len(patterns))
     queries = np.zeros_like(queries) if whole else queries
-    if patterns.clusters is None:
-        return QueryUnits.of(queries, term, n)
-    order = np.lexsort((patterns.clusters, queries))
-    query, cluster = queries[order], patterns.clusters[order]
-    heads = np.flatnonzero(np.r_[True, (query[1:] != query[:-1]) | (cluster[1:] != cluster[:-1])][: len(order)])
-    if not len(heads):
-        return QueryUnits.of(queries, term, n)
-    size, total = (np.add.reduceat(each[order], heads) for each in (n, n * term))
-    return QueryUnits.of(query[heads], total, None, size)
+    if patterns.clusters is not None:
+        order = np.lexsort((patterns.clusters, queries))
+        heads = _heads(queries[order], patterns.clusters[order])
+        size, term = (_sums(each[order], heads) for each in (n, n * term))
+        queries, n = queries[order][heads], np.ones(len(heads))
+    order = np.lexsort((term, size, queries))
+    heads = _heads(queries[order], size[order], term[order])
+    n, first = _sums(n[order], heads), order[heads]
+    queries, size, term = queries[first], size[first], term[first]
+    many = np.bincount(queries, minlength=1)[queries] > (MANY_TERMS if whole else MANY_OF_QUERY)
+    rest = np.flatnonzero(~many)
+    exact = Units(n[rest], n[rest] * term[rest], term[rest], term[rest], size[rest])
+    if not many.any():
+        return queries, exact
+    dense = QueryUnits.of(queries[many], term[many], n[many], size[many])
+    owner = np.concatenate([queries[rest], dense.queries])
+    order, units = np.argsort(owner, kind="stable"), Units.joined([exact, dense.units()])
+    columns = (each[order] for each in (units.counts, units.sums, units.low, units.high, units.sizes))
+    return owner[order], Units(*columns)
+
+
+def _heads(*columns: NDArray[Any]) -> Codes:
+    """Where a new group begins in sorted columns."""
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])
+    return np.flatnonzero(new)
+
+
+def _sums(values: Vector, heads: Codes) -> Vector:
+    return np.add.reduceat(values, heads) if len(heads) else np.zeros(0)
 
 
 @njit(nogil=True)
@@ -160,4 +185,4 @@ def together(ground: Ground, first: Vector, second: Vector, confidence: float, *
     return Together(np.where(known, (each[0] + each[1] - each[2]) / 2, np.nan), np.where(known, ratio, np.nan))
 
 
-__all__ = ["GATES", "Together", "Verdicts", "judged", "reach", "together", "units_of"]
+__all__ = ["GATES", "Together", "Verdicts", "judged", "reach", "terms_of", "together"]
