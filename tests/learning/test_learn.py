@@ -322,3 +322,26 @@ def test_odd_options_are_refused_in_one_line(options: dict[str, Any], said: str 
     with pytest.raises(cr.InputError, match=said) as error:
         cr.learn(table(rows(0)), **options)
     assert "\n" not in str(error.value)
+
+
+def test_newer_items_stand_where_the_general_model_puts_them_else_the_logging_policy() -> None:
+    """By hand: memorised c, a = b (tied), d; elsewhere new1 stands first, new2 below a, that is inside the tie."""
+    gate = {
+        "query": ["q"], "impressions": [9], "clicks": [4], "difference": [0.2], "lower": [0.1], "upper": [0.3],
+        "acts": ["special"], "reason": ["it wins"],
+    }  # fmt: skip
+    special = {"query": ["q"] * 4, "item": list("abcd"), "score": [1.0, 1.0, 2.0, 0.5]}
+    items = ["new1", "c", "a", "new2", "b", "d"]
+    elsewhere = cr.read_policy({"q": items, "other": ["z"]})
+    for given in ({"general": elsewhere, "active": False}, {"logging": elsewhere}):
+        policy = cr.policy.GenSpec(gate, special, **given)
+        assert policy.rank("q") == ["new1", "c", "a", "b", "new2", "d"]
+        assert policy.marginals("q")["a"].tolist() == [0, 0, 0.5, 0.5, 0, 0]
+        name = next(iter(given))
+        assert (
+            f"2 items of 1 queries are newer than what was memorised: they stand where the {name} policy puts them"
+            in (policy.notes)
+        )
+    quiet = cr.policy.GenSpec(gate, special, logging=elsewhere, logged=True)
+    assert sorted(quiet.rank("q")) == list("abcd")
+    assert cr.policy.GenSpec(gate, special).notes == []

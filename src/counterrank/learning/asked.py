@@ -14,7 +14,6 @@ from counterrank.setting.options import check_confidence
 from counterrank.setting.setting import Setting
 
 SPECIALS = ("tabular", "posterior", "both")
-MODEL = "linear"  # unless another is named
 NONE = "none"  # no bound at all
 LARGEST_SEED = 2**63 - 1
 
@@ -45,7 +44,7 @@ class How:
     ) -> How:
         """From options as users give them."""
         for name, value, choices in (("gate", gate, GATES), ("special", special, SPECIALS), ("model", model, MODELS)):
-            if value not in choices and not (name == "model" and value == MODEL):
+            if value not in choices:
                 raise unknown(name, value, choices)
         if not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
             raise InputError(f"`seed` is {seed!r}: expected a whole number from 0 to 2^63 - 1")

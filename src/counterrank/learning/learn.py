@@ -195,6 +195,7 @@ def _gated(level: Level, how: How, general: General | None, setting: Setting, ca
         general=general.served.policy if general is not None else None,
         active=active,
         logging=logging,
+        logged=setting.logging is None,
     )
     weight = level.special.whole.impressions / max(level.special.whole.impressions.sum(), 1)
     shares = {name: float(weight[acts == name].sum()) for name in ACTS}

@@ -13,6 +13,7 @@ from counterrank.errors import InputError
 from counterrank.ids import as_text
 from counterrank.policy.base import Policy
 from counterrank.policy.choice import Choice
+from counterrank.policy.newer import with_newer
 from counterrank.policy.read import of_rows
 from counterrank.policy.scorer import LightGBM, Linear
 from counterrank.policy.scores import Scores
@@ -33,10 +34,12 @@ class GenSpec(Choice):
     gate: a table of query, maybe segment, impressions, clicks, difference, lower, upper, acts and reason; counts are of
     the part of the log that the gate judged by. special: a table of query, maybe segment, item and score: of each query
     the scores of its special policy, plain or `posterior`. general: a policy, such as a `Linear` or a `LightGBM`, which
-    rank queries they have never seen. logging: the logging policy, where it can be written down. A query that the gate
-    does not know is ranked by the general policy if that is active, else by the logging policy, else not at all; a
-    query whose policy cannot rank it, likewise. With segments, a special policy belongs to a (query, segment):
-    `segment(name)` gives the policy of one; without one no special policy acts. (genspec2021, section 4.)
+    rank queries they have never seen. logging: the logging policy, where it can be written down; `logged`: it is what
+    the log shows, and shows nothing that was not memorised. Other items that the general policy names, or the logging
+    policy, are newer than the special scores: they stand where these put them. A query that the gate does not know is
+    ranked by the general policy if that is active, else by the logging policy, else not at all; a query whose policy
+    cannot rank it, likewise. With segments, a special policy belongs to a (query, segment): `segment(name)` gives the
+    policy of one; without one no special policy acts. (genspec2021, section 4.)
 
     >>> gate = {"query": ["q"], "impressions": [9], "clicks": [4], "difference": [0.2], "lower": [0.1], "upper": [0.3]}
     >>> gate |= {"acts": ["special"], "reason": ["it wins"]}
@@ -55,15 +58,17 @@ class GenSpec(Choice):
         general: Policy | None = None,
         active: bool | None = None,
         logging: Policy | None = None,
+        logged: bool = False,
         segment: str | None = None,
     ) -> None:
         self.gate = _table(gate, GATE, "gate")
         self._special = _table(special, SPECIAL, "special policy") if special is not None else None
-        self.general, self.logging, self._segment = general, logging, segment
+        self.general, self.logging, self._logged, self._segment = general, logging, logged, segment
         acts = set(self.gate["acts"].unique().to_pylist())
         self._check(acts)
         self.active = general is not None and ("general" in acts if active is None else active)
         chosen, scores = self._of(segment)
+        scores, self._newer = self._with_newer(chosen, scores)
         parts = {"logging": logging, "general": general, "special": scores, "posterior": scores}
         held = {name: part for name, part in parts.items() if part is not None}
         there = pc.is_in(chosen["acts"], value_set=pa.array(list(held), pa.string()))
@@ -71,6 +76,26 @@ class GenSpec(Choice):
         otherwise = [name for name in ("general", "logging") if name in held and (self.active or name != "general")]
         super().__init__(held, (chosen["query"], chosen["acts"]), otherwise)
         self._silent += int((self._ids.codes(as_text(missing["query"])) < 0).sum())
+
+    def _with_newer(self, chosen: pa.Table, scores: Scores | None) -> tuple[Scores | None, list[str]]:
+        """The special scores with items that are newer, where the general or the logging policy puts them."""
+        special = pc.is_in(chosen["acts"], value_set=pa.array(["special", "posterior"]))
+        acting = as_text(chosen["query"].filter(special))
+        said: list[str] = []
+        for name, policy in (("general", self.general), ("logging", None if self._logged else self.logging)):
+            if scores is None or policy is None or not len(acting):
+                continue
+            scores, items, queries = with_newer(scores, acting, policy)
+            if items:
+                said.append(
+                    f"{items:,} items of {queries:,} queries are newer than what was memorised: they stand where the "
+                    f"{name} policy puts them"
+                )
+        return scores, said
+
+    @property
+    def notes(self) -> list[str]:
+        return [*super().notes, *self._newer]
 
     def segments(self) -> list[str]:
         """The segments that have special policies of their own."""
@@ -119,7 +144,15 @@ class GenSpec(Choice):
         return self._again(parts.get("general"), parts.get("logging"), self._segment)
 
     def _again(self, general: Policy | None, logging: Policy | None, segment: str | None) -> GenSpec:
-        return GenSpec(self.gate, self._special, general=general, active=self.active, logging=logging, segment=segment)
+        return GenSpec(
+            self.gate,
+            self._special,
+            general=general,
+            active=self.active,
+            logging=logging,
+            logged=self._logged,
+            segment=segment,
+        )
 
     def stored(self) -> Stored:
         tables, texts = {"gate.parquet": self.gate}, {}
@@ -137,6 +170,8 @@ class GenSpec(Choice):
                 tables[f"{name}.parquet"] = rows
         features = self.general.features if isinstance(self.general, Linear | LightGBM) else []
         settings = {"general": "active" if self.active else "not active"} if self.general is not None else {}
+        if self._logged:
+            settings["logging"] = "of the log"
         return Stored.of(self.kind, settings=settings, tables=tables, texts=texts, features=features)
 
     @classmethod
@@ -155,6 +190,8 @@ class GenSpec(Choice):
         said = stored.settings.get("general")
         if said not in (None, "active", "not active"):
             raise InputError("setting 'general' is neither 'active' nor 'not active'")
+        if stored.settings.get("logging") not in (None, "of the log"):
+            raise InputError("setting 'logging' is not 'of the log'")
         special = "special.parquet" in stored.files
         logging = "logging.parquet" in stored.files
         return cls(
@@ -163,6 +200,7 @@ class GenSpec(Choice):
             general=policy,
             active=None if said is None else said == "active",
             logging=of_rows(stored.table("logging.parquet"), "logging.parquet") if logging else None,
+            logged="logging" in stored.settings,
         )
 
 
