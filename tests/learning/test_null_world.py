@@ -56,7 +56,7 @@ def test_the_gates_from_counts_stay_below_the_line(impressions: int) -> None:
 
 
 def session_log(queries: int, impressions: int, positions: int, seed: int) -> dict[str, Any]:
-    """Random rankings; half of the sessions click all they look at five times as often: clicks of a page go together."""
+    """Random rankings; half of the sessions click five times as often: clicks of a page go together."""
     rng, size = np.random.default_rng(seed), queries * impressions
     items = np.argsort(rng.random((size, positions)), axis=1)
     engaged = rng.random((size, 1)) < 0.5

@@ -50,11 +50,11 @@ class How:
             raise InputError(f"`seed` is {seed!r}: expected a whole number from 0 to 2^63 - 1")
         return cls(
             gate=gate,
-            confidence=_confidence(confidence),
+            confidence=confidence_of(confidence),
             special=special,
             model=model,
-            selection_share=_share(selection_share, "selection_share"),
-            validation_share=_share(validation_share, "validation_share", least=True),
+            selection_share=share_of_rows(selection_share, "selection_share"),
+            validation_share=share_of_rows(validation_share, "validation_share", least=True),
             seed=seed,
         )
 
@@ -71,7 +71,7 @@ class How:
         return 1 - (1 - self.confidence) / len(self.candidates)
 
 
-def _confidence(given: float | str | None) -> float | None:
+def confidence_of(given: float | str | None) -> float | None:
     if given is None or given == NONE:
         return None
     try:
@@ -81,7 +81,7 @@ def _confidence(given: float | str | None) -> float | None:
     return check_confidence(value)
 
 
-def _share(given: Any, name: str, least: bool = False) -> float:
+def share_of_rows(given: Any, name: str, least: bool = False) -> float:
     try:
         share = float(given)
     except (TypeError, ValueError):

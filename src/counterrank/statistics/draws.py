@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
@@ -66,13 +67,25 @@ def _mixed(keys: Any) -> Any:
     return out
 
 
-def drawn(texts: Any, share: float, seed: int = 0) -> NDArray[np.bool_]:
+def drawn(texts: pa.Array, share: float, seed: int = 0) -> NDArray[np.bool_]:
     """Which of these ids fall into a share, by a hash of each.
 
-    >>> import pyarrow as pa
     >>> int(drawn(pa.array(list("abcdefghij")), 0.5, seed=3).sum())
     5
     """
     salt = np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
     edge = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
     return np.asarray(_mixed(content_keys(texts) ^ salt) < edge)
+
+
+def drawn_rows(texts: pa.Array, share: float, seed: int = 0) -> NDArray[np.bool_]:
+    """Which of these rows fall into a share: the j-th of equal ones by hash(seed, text, j), whatever their order."""
+    keys = content_keys(texts) ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    heads = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]][: len(order)])
+    turn = np.arange(len(order)) - np.repeat(heads, np.diff(np.append(heads, len(order))))
+    edge = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
+    out = np.empty(len(order), dtype=bool)
+    out[order] = _mixed(_mixed(ranked) ^ (turn + 1).astype(np.uint64)) < edge
+    return out
