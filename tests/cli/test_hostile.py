@@ -61,7 +61,7 @@ def usual(command: str, without: str = "") -> list[str]:
     words += ["new.jsonl"] if command == "rank" and without != "policy" else []
     needed = {
         "evaluate": {"--target": "new.jsonl"}, "compare": {"--target": "new.jsonl"},
-        "rank": {"--out": "ranked.jsonl"},
+        "rank": {"--out": "ranked.jsonl"}, "learn": {"--out": "learnt"},
         "simulate": {"--out": "made.jsonl", "--impressions": "50", "--queries": "3", "--items": "4", "--k": "3"},
     }.get(command, {})  # fmt: skip
     return words + [word for name, value in needed.items() if name != without for word in (name, value)]
@@ -176,6 +176,12 @@ VARIANTS = {
         "--by lp-list", "--by lp-ip --clip 1e-50", "--by lp-pbm", "--by lp-item", "--by ips", "--by ip-ips", "--by pi",
         "--by pi-opt --features features.jsonl", "--bound hoeffding --delta 5e-324", "--bound kl --click-model pbm",
         "--bound mle --click-model dcm", "--prior 1e-300,1e300 --bound bayes", "--delta auto",
+    ],
+    "learn": [
+        "--gate genspec", "--gate sea --confidence 1e-50", "--special both --confidence 0.99999999", "--seed 7",
+        "--confidence none",
+        "--features features.jsonl --model ridge", "--weights 1e50,1e-50,0", "--examination em", "--clip 1e-50",
+        "--logging uniform", "--report page.html", "--selection-share 1e-9", "--top 1",
     ],
     "check": ["--top 1", ""],
 }  # fmt: skip

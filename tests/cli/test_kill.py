@@ -68,6 +68,7 @@ CASES = {
     "backtest": f"backtest {LOG} --bad-rows {{folder}}/out.jsonl",
     "clicks": f"clicks {LOG} --model pbm,cm --out {{folder}}/out.jsonl --bad-rows {{folder}}/out-bad.jsonl",
     "optimize": f"optimize {LOG} --out {{folder}}/out.csv.gz --bad-rows {{folder}}/out.jsonl",
+    "learn": f"learn {LOG} --out {{folder}}/out --report {{folder}}/out.html --bad-rows {{folder}}/out.jsonl",
     "rank": "rank {folder}/policy.jsonl --out {folder}/out.csv",
     "simulate": "simulate --out {folder}/out.parquet --impressions 20000 --queries 5 --better-out {folder}/out.csv "
     "--truth-out {folder}/out.json",
@@ -119,7 +120,7 @@ class Case:
             elif code:
                 assert said == "counterrank: stopped\n"
         for name, content in self.files().items():
-            if Path(name).name.startswith(".counterrank-"):
+            if any(part.startswith(".counterrank-") for part in Path(name).parts):
                 assert number == signal.SIGKILL, name
             elif content != OLD:
                 assert _same(name, content, self.whole), name

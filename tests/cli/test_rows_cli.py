@@ -28,6 +28,7 @@ COMMANDS = {
     "optimize": [],
     "optimize --delta auto": [],
     "optimize --by lp-ip": [],
+    "learn": ["--out", "OUT"],
 }
 
 
@@ -60,7 +61,11 @@ def test_rows_are_accounted_for(command: str, log: Path, tmp_path: Path) -> None
     aside, number = tmp_path / "bad.jsonl", len(range(0, ROWS, EVERY))
     name, *options = command.split()
     words = [name, str(log), *options, *COMMANDS[command], "--bad-rows", str(aside)]
-    names = {"POLICY": str(tmp_path / "policy.csv"), "PAGE": str(tmp_path / "page.html")}
+    names = {
+        "POLICY": str(tmp_path / "policy.csv"),
+        "PAGE": str(tmp_path / "page.html"),
+        "OUT": str(tmp_path / "learnt"),
+    }
     words = [names.get(word, word) for word in words]
     found = json.loads(run([*words, "--json"]))
     assert (found["rows"], found["rejected"]) == (ROWS - number, number)

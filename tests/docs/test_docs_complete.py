@@ -16,7 +16,9 @@ from counterrank.engine import ENGINES
 from counterrank.estimate import ESTIMATORS
 from counterrank.interval import INTERVALS
 from counterrank.lab import REPRODUCTIONS
+from counterrank.learning.asked import SPECIALS
 from counterrank.learning.models import MODELS
+from counterrank.learning.verdicts import GATES
 from counterrank.log.foreign import FORMATS
 from counterrank.log.problems import RowProblem
 from counterrank.optimizing.optimize import OPTIMIZERS
@@ -91,6 +93,8 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/commands/evaluate.md", ESTIMATORS),
         ("docs/commands/backtest.md", ESTIMATORS),
         ("docs/commands/optimize.md", OPTIMIZERS | REGRESSIONS | BOUNDS | PRIORS | CLICK_WORTHS),
+        ("docs/commands/learn.md", MODELS | GATES | dict.fromkeys(SPECIALS)),
+        ("docs/genspec.md", GATES),
         ("docs/pessimism.md", BOUNDS | PRIORS | CLICK_WORTHS),
     ],
 )

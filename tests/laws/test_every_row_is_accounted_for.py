@@ -28,6 +28,7 @@ MORE: list[list[str]] = [  # options that read the log more than once, or other 
     ["optimize", "--holdout", "days", "--by", "lp-ip", "--metric", "clicks", "--engine", "ibis"],
     ["optimize", "--delta", "auto"],
     ["optimize", "--by", "lp-ip"],
+    ["learn", "--out", "learnt", "--special", "both", "--report", "page.html"],
     ["clicks", "--split", "day"],
 ]
 

@@ -50,6 +50,7 @@ COMMANDS = [
     "optimize --by ips",
     "optimize --holdout 0.4",
     "optimize --holdout days --by lp-list",
+    "learn --out O --special both --confidence 0.5",
 ]
 
 
@@ -130,6 +131,7 @@ def write_policies(rows: list[Row], folder: Path) -> dict[str, Any]:
     return {
         "T": write_rows(table, folder, "table", "parquet"),
         "S": write_rows(scores, folder, "scores", "parquet"),
+        "O": folder / "learnt",
     }
 
 

@@ -106,6 +106,9 @@ optimize --by pi
 optimize --by pi-opt --features F
 optimize --by pi-opt --features F --model tree
 optimize --by pi-opt --features F --model lightgbm --metric clicks
+learn --out O
+learn --out O --general T --special both --confidence 0.5 --seed 3
+learn --out O --features F --model ridge --gate genspec --confidence none
 """.strip().splitlines()
 
 
@@ -143,6 +146,7 @@ def write_policies(folder: Path, rows: list[Row]) -> dict[str, Path]:
         "T": write_rows(table, folder, "table", "parquet"),
         "S": write_rows(scores, folder, "scores", "parquet"),
         "F": write_rows(features, folder, "features", "jsonl"),
+        "O": folder / "learnt",
     }
 
 

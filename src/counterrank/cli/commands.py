@@ -24,7 +24,7 @@ COMMANDS = {  # with what each is for: the first sentence of its help
     "simulate": "Make a click log from a made-up world whose truth is known.",
     "reproduce": "Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals "
     "are right.",
-    "demo": "Simulate a log, check it, judge three policies beside the truth, compare, optimize, and write a report.",
+    "demo": "Simulate a log, check it, judge three policies beside the truth, compare, optimize, report, and learn.",
 }
 
 

@@ -15,6 +15,7 @@ from counterrank.cli.options import LogOptions
 from counterrank.comparing.compare import compare
 from counterrank.errors import InputError
 from counterrank.judging.evaluate import evaluate
+from counterrank.learning.learn import learn
 from counterrank.log.write import write_table
 from counterrank.optimizing.optimize import optimize
 from counterrank.output import make_folder
@@ -35,7 +36,7 @@ def demo(
     impressions: Annotated[int, typer.Option(help="Impressions of the made-up log.")] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 7,
 ) -> None:
-    """Simulate a log, check it, judge three policies beside the truth, compare, optimize, and write a report.
+    """Simulate a log, check it, judge three policies beside the truth, compare, optimize, report, and learn.
 
     Example:
 
@@ -51,7 +52,7 @@ def demo(
     tour.judge()
     tour.compare()
     tour.optimize()
-    pages = tour.report()
+    pages = [*tour.report(), tour.learn()]
     temporary.forget(str(folder))
     say([f"The files are in {folder}", "open in a browser:"])
     for path in pages:
@@ -144,6 +145,20 @@ class Tour:
             result = self.answer if asked else evaluate(str(self.log), read_policy(self.better))
             result.report(pages[-1], f"counterrank {line}", log=str(self.log))
         return pages
+
+    def learn(self) -> Path:
+        """A policy in which each query has what won, and its page."""
+        self.title("7. A policy that acts only where it was seen to win")
+        out, page = self.folder / "safe", self.folder / "learning.html"
+        line = f"learn {self.log} --out {out} --report {page}"
+        self.command(line)
+        found = learn(str(self.log))
+        found.save(out)
+        self.screen.print(found.headline(), soft_wrap=True)
+        known = {"logging": self.world.logging_policy(), "safe": found.policy}
+        values = ", ".join(f"{name} {number(float(truth(self.world, policy)), 3)}" for name, policy in known.items())
+        say([f"The truth, in clicks an impression: {values}.", *found.remarks()[1:]])
+        return found.report(page, f"counterrank {line}")
 
 
 def _cell(row: Row) -> str:

@@ -8,12 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from counterrank.cli.common import console, print_json, print_table, say
+from counterrank.cli.common import command_line, console, print_json, print_table, say
 from counterrank.cli.files import READS, WRITES_DIRECTORY, WRITES_PAGE
 from counterrank.cli.flags import phrase
 from counterrank.cli.groups import Told
 from counterrank.cli.options import AnswerOptions, LogOptions, WorthOptions
 from counterrank.cli.policies import open_logging, open_policy
+from counterrank.errors import InputError
 from counterrank.learning.asked import SPECIALS
 from counterrank.learning.learn import learn as learnt
 from counterrank.learning.models import MODELS
@@ -80,6 +81,7 @@ class GateOptions:
 
 def learn(
     *,
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="The policy directory to write."), WRITES_DIRECTORY],
     policies: PolicyOptions = PolicyOptions(),
     gate: GateOptions = GateOptions(),
@@ -108,7 +110,7 @@ def learn(
     phrase(result)
     result.save(out)
     if report is not None:
-        result.report(report)
+        result.report(report, command_line(context))
     if answer.as_json:
         print_json(result.to_json())
         return
@@ -128,6 +130,9 @@ def _asked(policies: PolicyOptions, gate: GateOptions, worth: WorthOptions) -> d
         name: getattr(gate, name) for name in ("gate", "confidence", "selection_share", "validation_share", "seed")
     }
     if policies.general is not None:
-        given["general"] = open_policy(policies.general, policies.temperature, "general", policies.features)
+        general = open_policy(policies.general, policies.temperature, "general", policies.features)
+        if general.rows() is None and not general.scores_features:
+            raise InputError(f"--general {policies.general}: {general!r} cannot be written as rankings or scores")
+        given["general"] = general
     given["logging"] = open_logging(policies.logging, policies.temperature, policies.features)
     return {**given, **worth.asked(), "clip": read_clip(policies.clip)}
