@@ -102,11 +102,6 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
     if "cluster" in column:
         cluster, named = id_keys(column["cluster"], False, f"{name}: cluster")
         _mark(problem, _null(named), RowProblem.CLUSTER)
-    segment = None
-    if "segment" in column:
-        segment = as_text(column["segment"], f"{name}: segment")
-        mixed = pc.fill_null(pc.match_substring(segment, SEPARATOR), False).to_numpy(zero_copy_only=False)
-        _mark(problem, _null(segment) | mixed, RowProblem.SEGMENT)
     rows = Rows(
         query_keys=query_keys,
         query_values=query_values,
@@ -120,12 +115,22 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         day=day,
         cluster=cluster,
         cluster_values=named,
-        segment=segment,
+        segment=_segment(column.get("segment"), f"{name}: segment", problem),
         timed=timed,
     )
     if repair and repeats.any() and not problem.any():  # where a row is bad, the good ones are read once more
         rows = _repaired(rows, repeats)
     return rows, problem
+
+
+def _segment(column: pa.Array | None, name: str, problem: NDArray[np.int8]) -> pa.Array | None:
+    """What queries are told apart by, as text; what is no id is marked."""
+    if column is None:
+        return None
+    segment = as_text(column, name)
+    mixed = pc.fill_null(pc.match_substring(segment, SEPARATOR), False).to_numpy(zero_copy_only=False)
+    _mark(problem, _null(segment) | mixed, RowProblem.SEGMENT)
+    return segment
 
 
 def _clicks(column: pa.Array, offsets: NDArray[np.int64], name: str, problem: NDArray[np.int8]) -> NDArray[np.int8]:
