@@ -21,7 +21,17 @@ LIBRARY = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).par
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETER = re.compile(r"`(\w+)(?:=[^`]*)?`")
 OTHERS = {"items", "unsupported", "curve", "fit"}  # columns, fields and methods, which messages also name
-PUBLIC = [cr.evaluate, cr.compare, cr.backtest, cr.check, cr.clicks, cr.read_log, cr.read_policy, *OPTIMIZERS.values()]
+PUBLIC = [
+    cr.evaluate,
+    cr.compare,
+    cr.backtest,
+    cr.check,
+    cr.clicks,
+    cr.learn,
+    cr.read_log,
+    cr.read_policy,
+    *OPTIMIZERS.values(),
+]
 LOG = {"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "clicks": [[1, 0], [0, 0], [1, 1], [1, 0]]}
 
 

@@ -300,7 +300,7 @@ def last_clicks(rows: ir.Table) -> ir.Table:
     return t.filter(t.position >= 0).group_by(["query", "position"]).agg(n=t.n.sum().cast("int64"))
 
 
-def per_pattern(rows: ir.Table, by_day: bool, by_cluster: bool) -> ir.Table:
+def per_pattern(rows: ir.Table, by_day: bool, by_cluster: bool = False) -> ir.Table:
     """Impressions by (query, cut ranking, clicks), and by day or cluster."""
     keys = ["query", "items", "clicks", *(["day"] if by_day else []), *(["cluster"] if by_cluster else [])]
     return rows.group_by(keys).agg(impressions=rows["n"].sum().cast("int64"))

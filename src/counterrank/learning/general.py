@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, Unanswerable
 from counterrank.learning.examples import Examples
 from counterrank.learning.ground import Ground, Part
 from counterrank.learning.models import MODELS, Fitted
+from counterrank.limits import LEAST
 from counterrank.log.features import Features
 from counterrank.policy import Policy, Scores
 from counterrank.statistics.draws import drawn
@@ -73,6 +74,7 @@ def trained(
     """A model of features, trained twice: on the training part, and on both parts."""
     pairs = ground.pairs
     table, absent = features.on(pairs)
+    table[np.abs(table) < LEAST] = 0.0  # numbers whose reciprocals are none
     if not (~absent & ground.shown).any():
         raise InputError("`features` has none of the (query, item) pairs of the log: are their ids the same?")
     held = drawn(pairs.query_ids.texts, validation_share, seed)
@@ -80,9 +82,7 @@ def trained(
     fitted: list[Fitted] = []
     for each in examples:
         validation = each.of(held) if held.any() else None
-        fitted.append(
-            MODELS[model].fit(each.of(~held), validation, weights=ground.weights, seed=seed, progress=progress)
-        )
+        fitted.append(_fit(model, each.of(~held), validation, weights=ground.weights, seed=seed, progress=progress))
     versions = [_version(fit, ground, features, table, absent) for fit in fitted]
     without = int(pc.sum(pc.invert(pc.is_in(pairs.query_ids.texts, value_set=features.query.unique()))).as_py() or 0)
     notes = list(dict.fromkeys(note for fit in fitted for note in fit.notes))
@@ -98,6 +98,17 @@ def trained(
         chosen=fitted[1].chosen,
         notes=notes,
     )
+
+
+def _fit(model: str, train: Examples, validation: Examples | None, **options: Any) -> Fitted:
+    try:
+        return MODELS[model].fit(train, validation, **options)
+    except Exception as error:  # LightGBM's own kind, of a package that need not be there
+        if type(error).__name__ != "LightGBMError":
+            raise
+        raise Unanswerable(
+            f"`model={model}` finds nothing to learn from in `features`: give more, or another"
+        ) from None
 
 
 def _version(

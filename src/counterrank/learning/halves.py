@@ -82,9 +82,7 @@ def read_halves(
 def _count(log: Log, top: int | None, engine: str | Engine, clustered: bool) -> tuple[Counts, Reading]:
     if "clicks" not in log.columns:
         raise Unanswerable(f"{log.name}: column 'clicks' is missing: a policy is learnt from clicks on items")
-    plan = Plan(
-        metric="clicks", weights=np.ones, top=top, patterns=True, clusters=clustered, by_cluster=clustered
-    )
+    plan = Plan(metric="clicks", weights=np.ones, top=top, patterns=True, clusters=clustered, by_cluster=clustered)
     run = count_log(log, plan, engine, "there are")
     return run.counts, run.reading
 
