@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from click_worlds import CROWD, PAIRS, sampled
 
-from counterrank.click import FITS, Options, halves
+from counterrank.click import FITS, Options, halves, harvest_examination
+from counterrank.click.walk import walk
+from counterrank.errors import Unanswerable
 
 
 @pytest.mark.parametrize("name", ["dcm-ml", "pbm", "ubm", "dbn", "ccm"])
@@ -19,3 +21,20 @@ def test_a_fit_in_two_threads_is_that_in_one(name: str, monkeypatch: pytest.Monk
     np.testing.assert_allclose(two.trace, one.trace, rtol=1e-12)
     np.testing.assert_allclose(two.model.attraction, one.model.attraction, rtol=1e-9)
     np.testing.assert_allclose(two.looks.looks, one.looks.looks, rtol=1e-9)
+
+
+def test_a_page_that_nothing_explains_divides_by_nothing() -> None:
+    """After its last click users go on for sure, and no item below may stay unclicked: a division by 0 once."""
+    clicked, attraction = np.array([1, 0, 0]), np.array([0.5, 1.0, 0.5])
+    blank, examined = np.zeros(4), np.zeros(4)
+    total = walk(3, 0, clicked, attraction, np.ones(3), np.ones(3), blank, examined)
+    assert np.isfinite(total)
+    assert total < -600
+    assert examined[:3].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_harvesting_says_what_it_lacks_at_the_first_position() -> None:
+    with pytest.raises(Unanswerable, match="no item of position 1 was shown at another position too"):
+        harvest_examination([[9, 0, 0], [0, 5, 5]], [[3, 0, 0], [0, 1, 1]])
+    with pytest.raises(Unanswerable, match="no item of position 1 that stood elsewhere too was clicked there"):
+        harvest_examination([[9, 9, 0], [9, 0, 0]], [[0, 3, 0], [4, 0, 0]])

@@ -109,6 +109,8 @@ COMMANDS: dict[str, Callable[[Any, Any, Any], object]] = {
     "evaluate, uniform": lambda log, table, scored: cr.evaluate(log, "uniform"),
     "compare": lambda log, table, scored: cr.compare(log, table, scored),
     "clicks": lambda log, table, scored: cr.clicks(log, models="ctr,pbm,cm"),
+    "evaluate, from the top": lambda log, table, scored: cr.evaluate(log, table, estimators="rips,cdr"),
+    "clicks, from the top": lambda log, table, scored: cr.clicks(log, models="dcm-ml", prior="1,1"),
     "optimize": lambda log, table, scored: cr.optimize(log),
 }
 

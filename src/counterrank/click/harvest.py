@@ -37,6 +37,12 @@ def harvest_examination(shown: ArrayLike, clicked: ArrayLike) -> ExaminationFit:
     _experiments(n, c, both, hits)
     if not both.any():
         raise Unanswerable("no item was shown at two positions: the log holds no experiment to harvest")
+    for found, lacks in (
+        (both, "was shown at another position too"),
+        (hits, "that stood elsewhere too was clicked there"),
+    ):
+        if not found[0].any():
+            raise Unanswerable(f"no item of position 1 {lacks}: the harvested curve has no scale")
     one, other = np.triu_indices(positions, 1)
     rows = np.arange(len(one))
     trials, won = np.zeros((len(one), positions)), np.zeros((len(one), positions))

@@ -17,6 +17,7 @@ import numpy as np
 from counterrank.compiled import njit
 
 TINY = 1e-200
+LEAST = 1e-300  # a page of a thousand positions without a click is no impossible one
 
 
 @njit(nogil=True)
@@ -42,7 +43,7 @@ def walk(length, last, clicked, a, u, v, blank, examined):
     total, chance = 0.0, 1.0  # logarithms are dear: one for many factors
     blank[length] = 1.0
     for k in range(length - 1, last, -1):
-        blank[k] = (1.0 - a[k]) * ((1.0 - u[k]) + u[k] * blank[k + 1])
+        blank[k] = max((1.0 - a[k]) * ((1.0 - u[k]) + u[k] * blank[k + 1]), LEAST)
     for k in range(last + 1):
         examined[k] = 1.0
         if not clicked[k]:

@@ -18,7 +18,7 @@ from counterrank.fitting.curve import position_curve
 from counterrank.fitting.holdout import Halves, part
 from counterrank.fitting.result import ClickComparison, ModelRow
 from counterrank.log import read_log
-from counterrank.posterior import choose_prior
+from counterrank.posterior import choose_prior, read_prior
 from counterrank.setting.options import check_top
 from counterrank.statistics.patterns import Patterns
 
@@ -52,7 +52,7 @@ def clicks(
     names = model_names(models)
     check_top(top)
     halves = part(read_log(log), None if test is None else read_log(test), holdout, split, top, open_engine(engine))
-    return judge(halves, names, prior, scope, iterations)
+    return judge(halves, names, read_prior(prior) if isinstance(prior, str) else prior, scope, iterations)
 
 
 def judge(

@@ -18,21 +18,19 @@ Vector = NDArray[np.float64]
 AT_A_TIME = 1 << 20  # rankings whose chances are asked at once
 
 
-def expected_next(evidence: Evidence, worth: Vector) -> Vector:
-    """(V, Z): Σ of `worth` (P, K, Z) over what the target shows below each prefix, given that it shows the prefix."""
-    found, target = prefixes(evidence), prefix_chances(evidence).target
-    total = np.zeros((len(found), worth.shape[2]))
-    for depth in range(evidence.counts.pairs.positions - 1):
-        mine, rankings = found.first(depth)
-        asked = np.flatnonzero((target[mine] > 0) & (evidence.counts.pairs.lengths[found.query[mine]] > depth + 1))
-        if not len(asked):
-            continue
-        bound = bound_to(evidence.policy, evidence.target, cut_pairs(evidence.counts.pairs, depth + 2))
-        nodes, rankings = mine[asked], rankings[asked]
-        for node, row, chance in _followers(bound, found.query[nodes], rankings):
-            for z in range(worth.shape[2]):
-                total[:, z] += np.bincount(nodes[node], chance * worth[row, depth + 1, z], len(found))
-    return np.divide(total, target[:, None], out=np.zeros_like(total), where=target[:, None] > 0)
+def add_next(evidence: Evidence, position: int, worth: Vector, total: Vector) -> None:
+    """Add to `total` (V, Z) what the target shows at a position below prefixes that end above it: Σ of `worth` (P, Z)
+    over items, times the chance of prefix and item together."""
+    found, target, lengths = prefixes(evidence), prefix_chances(evidence).target, evidence.counts.pairs.lengths
+    mine, rankings = found.first(position - 1)
+    asked = np.flatnonzero((target[mine] > 0) & (lengths[found.query[mine]] > position))
+    if not len(asked):
+        return
+    bound = bound_to(evidence.policy, evidence.target, cut_pairs(evidence.counts.pairs, position + 1))
+    nodes, rankings = mine[asked], rankings[asked]
+    for node, row, chance in _followers(bound, found.query[nodes], rankings):
+        for z in range(worth.shape[1]):
+            total[:, z] += np.bincount(nodes[node], chance * worth[row, z], len(found))
 
 
 def _followers(bound: BoundPolicy, queries: Codes, rankings: Codes) -> Iterator[tuple[Codes, Codes, Vector]]:
