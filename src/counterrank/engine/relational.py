@@ -321,18 +321,18 @@ class RelationalPass:
 
     def _rankings(self, valued: ir.Table, pairs: Pairs) -> tuple[Rankings | None, Rankings | None]:
         """The rankings that are wanted, and all impressions where they are: these grouped by their value, too."""
-        plan = self.plan
+        plan, pages = self.plan, None
         if self._all_rankings() and plan.rankings != "all":
-            pages = self._fetched(x.per_ranking(valued, plan.by_propensity, by_value=True), pairs)
-            return pages.merged(), pages.taken(row_order(pages.queries, pages.rows)[0])
+            found = self._fetched(x.per_ranking(valued, plan.by_propensity, by_value=True), pairs)
+            pages = found.taken(row_order(found.queries, found.rows)[0])
         if plan.rankings == "none":
-            return None, None
+            return None, pages
         if isinstance(plan.rankings, WantedRankings):
             valued = valued.semi_join(
                 self.engine.upload(beginnings(plan.rankings, pairs.positions)), ["query", "items"]
             )
         rankings = self._fetched(x.per_ranking(valued, plan.by_propensity), pairs).merged()
-        return rankings, rankings if plan.rankings == "all" else None
+        return rankings, rankings if plan.rankings == "all" else pages
 
     def _fetched(self, groups: ir.Table, pairs: Pairs) -> Rankings:
         found = self.engine.fetch(groups).combine_chunks()

@@ -78,6 +78,13 @@ def ranked(evidence: Evidence) -> Iterator[Rankings]:
     yield Rankings(queries=left, rows=unknown, impressions=n, reward=total, reward2=squares)
 
 
+def whole_queries(evidence: Evidence) -> Iterator[Rankings]:
+    """Of each query all impressions as one group, unranked: the same whichever rankings somebody else asked for."""
+    counts = evidence.counts
+    n, nothing = counts.impressions.astype(np.float64), np.zeros((len(counts.impressions), 0), dtype=np.int64)
+    yield Rankings(queries=np.arange(len(n)), rows=nothing, impressions=n, reward=counts.reward, reward2=counts.reward2)
+
+
 def unranked(chunk: Rankings) -> bool:
     """Whether these are impressions of rankings that no judged policy shows."""
     return bool(chunk.rows.shape[1] == 0)

@@ -9,7 +9,7 @@ import numpy as np
 from counterrank.estimate.base import Estimate, Vector
 from counterrank.estimate.estimator import Estimator
 from counterrank.estimate.group_terms import NO_RANGE, group_terms
-from counterrank.estimate.groups import ranked
+from counterrank.estimate.groups import whole_queries
 from counterrank.estimate.influence import Moved, alike
 from counterrank.estimate.spread import of_all, width_of_products
 from counterrank.setting.evidence import Evidence
@@ -43,7 +43,7 @@ class RankClickThrough(Estimator):
         def influence(chunk: Rankings) -> Moved:
             return alike(len(chunk), 1.0, counts.origin - value, 1.0, counts.origin)
 
-        terms = group_terms(evidence, lambda: ranked(evidence), influence, (1.0, 1.0))
+        terms = group_terms(evidence, lambda: whole_queries(evidence), influence, (1.0, 1.0))
         return Estimate(
             value=value,
             per_query=self.by_query(evidence),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.estimate.base import Vector
-from counterrank.setting.evidence import Evidence
+from counterrank.setting.evidence import ROUNDING, Evidence
 from counterrank.statistics.histogram import Histogram, Spreads
 
 NOTHING = Histogram.of([])
@@ -21,8 +21,9 @@ def two_points(n: Vector, f: Vector, f2: Vector, from_zero: bool) -> tuple[Vecto
         count = np.divide(f, high, out=np.zeros_like(f), where=high > 0)
         count = np.minimum(count, n)
         return np.stack([np.zeros_like(high), high]), np.stack([n - count, count])
-    mean = f / n
-    sd = np.sqrt(np.maximum(f2 / n - mean**2, 0.0))
+    mean, square = f / n, f2 / n
+    variance = square - mean**2
+    sd = np.sqrt(np.where(variance > ROUNDING * square, variance, 0.0))  # equal rewards do not differ by rounding
     return np.stack([mean - sd, mean + sd]), np.stack([n / 2, n / 2])
 
 
