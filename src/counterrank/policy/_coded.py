@@ -36,7 +36,7 @@ class Coded:
         if text.null_count:
             row = pc.index(pc.is_null(text), True).as_py() + 1
             raise InputError(
-                f"row {row} has no {what}, or one that is empty or holds a zero byte: give each an id, or leave it out"
+                f"row {row} has no {what} (null, empty or with a zero byte): give each an id, or leave it out"
             )
         encoded = text.dictionary_encode()
         return cls(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
