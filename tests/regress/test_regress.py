@@ -7,6 +7,7 @@ import pytest
 from counterrank.errors import InputError
 from counterrank.regress import REGRESSIONS, Lasso, Ridge, Tree, folds_of
 from counterrank.regress.base import Training
+from counterrank.regress.moments import _standardised
 
 
 def rows(n: int = 600, width: int = 6, seed: int = 0, noise: float = 0.5) -> tuple:
@@ -53,8 +54,6 @@ def test_lasso_equals_scikit_learn_on_the_rows() -> None:
     varies = np.arange(6) != 2
     sd[varies] = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=w))[varies]
     training = given("lasso", data)
-    from counterrank.regress.moments import _standardised
-
     alpha = training.penalties(_standardised(training.sums.sum(axis=0)))
     alpha = alpha[np.argmin(np.abs(np.log(alpha / float(fit.chosen.split()[1]))))]
     theirs = Theirs(alpha=alpha, tol=1e-12, max_iter=100_000).fit((x - mean) / sd, y, sample_weight=w)
@@ -62,13 +61,27 @@ def test_lasso_equals_scikit_learn_on_the_rows() -> None:
     assert fit.intercept == pytest.approx(theirs.intercept_ - mean @ (theirs.coef_ / sd), abs=1e-2)
 
 
+def test_where_no_column_helps_lasso_uses_none_in_any_order_of_rows() -> None:
+    """At the largest penalty every coefficient is exactly 0, not what rounding leaves of it."""
+    none = 0
+    for seed in range(20):
+        x, _, w, fold = rows(60, seed=seed)
+        y = np.random.default_rng(seed).normal(size=60)
+        for order in (np.arange(60), np.random.default_rng(1).permutation(60), np.arange(60)[::-1]):
+            training = given("lasso", (x[order], y[order], w[order], fold[order]))
+            fit = training.fit()
+            largest = f"penalty {training.penalties(_standardised(training.sums.sum(axis=0)))[0]:.3g}"
+            if fit.chosen == largest:
+                none += 1
+                assert not fit.coefficients.any()
+    assert none > 10
+
+
 @pytest.mark.parametrize("kind", [Ridge, Lasso])
 def test_the_penalty_has_the_least_error_on_folds_not_seen(kind: type) -> None:
     """By hand: fit each penalty on four folds, test on the fifth."""
     x, y, w, fold = data = rows(120, noise=8.0)
     training = given(kind.name, data)
-    from counterrank.regress.moments import _standardised
-
     penalties = training.penalties(_standardised(training.sums.sum(axis=0)))
     loss = np.zeros(len(penalties))
     for f in range(5):

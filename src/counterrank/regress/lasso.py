@@ -12,6 +12,7 @@ from counterrank.regress.moments import LinearTraining, Standardised
 
 PENALTIES = 40
 SMALLEST = 1e-4  # of the penalty that makes all coefficients 0
+ABOVE = 1e-9
 TINY = 1e-10  # eigenvalues below this share of the largest are 0
 
 
@@ -21,7 +22,8 @@ class Lasso(LinearTraining):
     name: ClassVar[str] = "lasso"
 
     def penalties(self, data: Standardised) -> Vector:
-        largest = max(float(np.abs(data.with_y).max(initial=0.0)), np.finfo(float).tiny)
+        # a touch above the one where the first coefficient leaves 0, so that rounding has no say in whether it does
+        largest = max(float(np.abs(data.with_y).max(initial=0.0)) * (1 + ABOVE), np.finfo(float).tiny)
         return np.geomspace(largest, largest * SMALLEST, PENALTIES)
 
     def betas(self, data: Standardised, penalties: Vector) -> Matrix:
