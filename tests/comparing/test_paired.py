@@ -16,6 +16,7 @@ import worlds
 from counterrank.estimate import ESTIMATORS
 from counterrank.setting.need import Need
 from counterrank.simulate import make_world, simulate, truth
+from seeds import seeds
 from test_evaluate_oracle import a_larger_log, gathered
 
 PAIRED = [name for name, estimator in ESTIMATORS.items() if Need.FEATURES not in estimator.needs]
@@ -29,7 +30,7 @@ def both_cut(pair) -> list[dict]:
     return rows
 
 
-@pytest.mark.parametrize("seed", range(600, 640))
+@pytest.mark.parametrize("seed", seeds(range(600, 640), 14))
 def test_the_difference_is_that_of_two_evaluations(seed):
     pair = make_pair(seed)
     rng = random.Random(seed)
@@ -59,7 +60,7 @@ def test_the_difference_is_that_of_two_evaluations(seed):
                 assert found.stderr <= sum(row.stderr for row in alone) * 1.01 + 1e-6, name
 
 
-@pytest.mark.parametrize("seed", range(640, 660))
+@pytest.mark.parametrize("seed", seeds(range(640, 660), 8))
 def test_a_policy_does_not_differ_from_itself(seed):
     pair = make_pair(seed)
     log = worlds.to_arrow(pair.rows, pair.integer_ids)
@@ -104,7 +105,7 @@ def two_policies(seed: int, target: list[dict]) -> tuple:
     return oracle.table(other), cr.read_policy(worlds.to_arrow(other))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(range(20), 8))
 def test_standard_errors_are_those_of_the_jackknife(seed):
     rows, target_rows, options = a_larger_log(seed)
     together = gathered(rows)
@@ -152,7 +153,7 @@ def pi_value(rows: list[dict], m: list[float], policy: dict | None, theta: np.nd
     return value
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(range(2), 1))
 @pytest.mark.parametrize("against", ["policy", "logging", "from logging"])
 def test_pi_s_standard_error_is_that_of_the_jackknife(seed, against):
     rng = random.Random(seed)

@@ -135,10 +135,13 @@ class _Likelihood:
         def run(part: _Part, begin: int, end: int, steps: Lattice) -> None:
             part.total += likelihood(begin, end, grouped, prior, steps, part.gradient, part.information)
 
-        with ThreadPoolExecutor(1) as pool:
-            for begin, end, step in levels(own, alpha):
-                steps = lattice(step, curve)
-                middle = (begin + end) // 2 if own.starts[end] - own.starts[begin] > _WORTH else end
+        for begin, end, step in levels(own, alpha):
+            steps = lattice(step, curve)
+            if own.starts[end] - own.starts[begin] <= _WORTH:
+                run(parts[0], begin, end, steps)
+                continue
+            middle = (begin + end) // 2
+            with ThreadPoolExecutor(1) as pool:
                 other = pool.submit(run, parts[1], middle, end, steps)
                 run(parts[0], begin, middle, steps)
                 other.result()
