@@ -66,11 +66,16 @@ def test_closed_and_full(line: str, code: int, log: Path) -> None:
     assert stderr.count("\n") <= 1
 
 
+def _heeding() -> None:
+    """Interrupts are heeded, though whoever runs the tests in the background may ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("slow", ["typer", "numba"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_while_importing(number: int, slow: str) -> None:
     command = [sys.executable, "-c", IMPORTING, str(int(number)), slow]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_heeding)
     assert done.returncode == 128 + number
     assert done.stderr == "counterrank: stopped\n"
 
@@ -85,7 +90,8 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 def test_a_program_that_imports_the_package_keeps_its_own_signals() -> None:
     program = "import signal, counterrank; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=_heeding)
     assert done.stdout == "True\n"
 
 
