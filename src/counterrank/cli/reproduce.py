@@ -34,6 +34,8 @@ def reproduce(
 
         counterrank reproduce swaminathan2017 --data DIR --quick --json
 
+        counterrank reproduce genspec2021 --data DIR --out pictures
+
         counterrank reproduce coverage --quick
     """
     run = load(paper)

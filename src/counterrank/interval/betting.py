@@ -82,3 +82,26 @@ def lower_bounds(starts: Codes, units: Units, least: Vector, delta: float) -> Ve
     close = CLOSE if len(least) == 1 else NEAR
     least_means(starts.astype(np.int64), *made, least.astype(np.float64), -math.log(delta), close, BETS, WEIGHTS, out)
     return out
+
+
+def log_capitals(starts: Codes, units: Units, least: Vector, mean: float = 0.0) -> Vector:
+    """The logarithm of the capital of all bets against "the mean is at most this", of each group.
+
+    Where it is above log(1/δ) the group's lower bound is above that mean, whatever δ: one look for all confidences.
+
+    >>> from counterrank.statistics.histogram import Histogram
+    >>> units, least = Units.of(Histogram.of([0.0, 1.0], [10, 10])), np.array([0.0])
+    >>> bound = lower_bound(units, 0.0, 0.025)
+    >>> capital = log_capitals(np.array([0, 2]), units, least, bound)[0]
+    >>> abs(round(float(capital + math.log(0.025)), 6))
+    0.0
+    """
+    from counterrank.interval import mixture  # compiled
+
+    out = np.empty(len(least))
+    columns = (units.counts, units.sums, units.low, units.high, units.sizes)
+    made = (np.ascontiguousarray(each, dtype=np.float64) for each in columns)
+    mixture.log_capitals(
+        starts.astype(np.int64), *made, least.astype(np.float64), mean, mixture.BETS, mixture.WEIGHTS, out
+    )
+    return out

@@ -50,27 +50,59 @@ def least_means(starts, counts, sums, low, high, sizes, least, target, close, be
     y, mass, size = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
     few = np.searchsorted(bets, TINY) if close > CLOSE else 0
     for g in range(len(starts) - 1):
-        used, largest, whole, total = 0, 0.0, 0.0, 0.0
-        for i in range(starts[g], starts[g + 1]):
-            shift = -least[g] * sizes[i]
-            mean = sums[i] / counts[i]
-            upper = 0.0
-            if high[i] > low[i]:
-                upper = min(max((mean - low[i]) / (high[i] - low[i]), 0.0), 1.0)
-            for side in range(2):
-                part = counts[i] * (upper if side else 1.0 - upper)
-                if part > 0.0:
-                    at = max((high[i] if side else low[i]) + shift, 0.0)
-                    y[used], mass[used], size[used] = at, part, sizes[i]
-                    total += part * at
-                    used += 1
-            largest = max(largest, sizes[i])
-            whole += counts[i] * sizes[i]
+        columns = counts, sums, low, high, sizes
+        used, largest, whole, total = _placed(starts[g], starts[g + 1], columns, least[g], y, mass, size)
         out[g] = least[g]
         if total > 0.0:
             points = y[:used], mass[:used], size[:used]
             some = few if whole < MANY else 0
             out[g] += _crossing(points, largest, whole, total / whole, target, close, bets[some:], weights[some:])
+
+
+@njit(nogil=True)
+def log_capitals(starts, counts, sums, low, high, sizes, least, m, bets, weights, out):
+    """Of each group the logarithm of the capital against "the mean is at most m", all else as in `least_means`."""
+    most = 0
+    for g in range(len(starts) - 1):
+        most = max(most, starts[g + 1] - starts[g])
+    y, mass, size = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
+    few = np.searchsorted(bets, TINY)
+    room = np.empty((5, len(bets)))
+    final = np.zeros(2)
+    for g in range(len(starts) - 1):
+        columns = counts, sums, low, high, sizes
+        used, largest, whole, total = _placed(starts[g], starts[g + 1], columns, least[g], y, mass, size)
+        t = m - least[g]
+        if total > 0.0 and t > 0.0:
+            some = few if whole < MANY else 0
+            points, part = (y[:used], mass[:used], size[:used]), room[:, some:].copy()
+            _capital(points, t, bets[some:] / largest, weights[some:], part, part.view(np.uint64), final)
+            out[g] = final[0]
+        else:
+            out[g] = np.inf if total > 0.0 else 0.0
+
+
+@njit(nogil=True)
+def _placed(start, stop, columns, least, y, mass, size):
+    """Units on the edges of their buckets, into y = T + B·n, their numbers and sizes; and what they come to."""
+    counts, sums, low, high, sizes = columns
+    used, largest, whole, total = 0, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        shift = -least * sizes[i]
+        mean = sums[i] / counts[i]
+        upper = 0.0
+        if high[i] > low[i]:
+            upper = min(max((mean - low[i]) / (high[i] - low[i]), 0.0), 1.0)
+        for side in range(2):
+            part = counts[i] * (upper if side else 1.0 - upper)
+            if part > 0.0:
+                at = max((high[i] if side else low[i]) + shift, 0.0)
+                y[used], mass[used], size[used] = at, part, sizes[i]
+                total += part * at
+                used += 1
+        largest = max(largest, sizes[i])
+        whole += counts[i] * sizes[i]
+    return used, largest, whole, total
 
 
 @njit(nogil=True)

@@ -156,6 +156,35 @@ def error_bands(
     return _save(chart, out, name)
 
 
+def click_bands(records: list[dict[str, Any]], queries: int, title: str, out: Path, name: str) -> list[str]:
+    """NDCG by clicks, in all and per query, with bands of a standard deviation; a panel each.
+
+    Records have `panel`, `method`, `x`, `value` and `sd`.
+    """
+    alt: Any = import_module("altair")
+
+    panels, shown = (list(dict.fromkeys(str(r[key]) for r in records)) for key in ("panel", "method"))
+    points = [r | {"low": r["value"] - r["sd"], "high": r["value"] + r["sd"]} for r in records]
+    per_query = f"[format(datum.value, '.0e'), format(datum.value / {queries}, '.2~g')]"
+    axis = alt.Axis(values=[10**power for power in range(2, 10)], labelExpr=per_query)
+    x = alt.X("x:Q", title="clicks in all, and per query", scale=alt.Scale(type="log"), axis=axis)
+    colour = alt.Color("method:N", sort=shown, title=None, legend=alt.Legend(symbolOpacity=1))
+    base = alt.Chart().encode(x=x, color=colour)
+    y = alt.Scale(zero=False)
+    band = base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title="NDCG", scale=y), y2="high:Q")
+    line = base.mark_line().encode(
+        y=alt.Y("value:Q", title="NDCG", scale=y), strokeDash=alt.StrokeDash("method:N", sort=shown, legend=None)
+    )
+    chart = (
+        alt.layer(band, line, data=alt.Data(values=points))
+        .properties(width=420, height=260)
+        .facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=2)
+        .resolve_scale(y="independent")
+        .properties(title=title)
+    )
+    return _save(chart, out, name)
+
+
 def _point(problem: str, label: str, estimator: str, rmse: float) -> dict[str, Any]:
     return {"problem": problem, "clip": label, "estimator": estimator, "rmse": rmse}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.interval.betting import lower_bounds
+from counterrank.interval.betting import log_capitals, lower_bounds
 from counterrank.learning.gate.bounds import PairClicks, contrast
 from counterrank.statistics.terms import Units
 
@@ -29,29 +29,40 @@ def betting_from_counts(
     >>> [end.round(3).tolist() for end in ends]
     [[0.142], [0.231]]
     """
-    term = clicks.positions * clicks.worth(contrast(first, second, clicks.most))
+    delta = (1 - confidence) / 2
+    lower, upper = (lower_bounds(*_terms(clicks, first, second, whole, sign), delta) for sign in (1, -1))
+    return lower, -upper
+
+
+def capital_from_counts(clicks: PairClicks, first: Vector, second: Vector, *, whole: bool = False) -> Vector:
+    """(Q,) the logarithm of the capital that bets on R(first) > R(second) have won; of the whole part, where asked.
+
+    Where it is above log(2 / (1 − confidence)) the lower end of `betting_from_counts` is above 0: one look decides at
+    all confidences. Assumption: as there.
+    """
+    return log_capitals(*_terms(clicks, first, second, whole, 1))
+
+
+def _terms(
+    clicks: PairClicks, first: Vector, second: Vector, whole: bool, sign: int
+) -> tuple[NDArray[np.int64], Units, Vector]:
+    """Where the terms of each group begin, the terms that came with their numbers, and the least that can come.
+
+    Each pair is a term with as many units as clicks; the terms without a click are one more of each group.
+    """
+    term = sign * clicks.positions * clicks.worth(contrast(first, second, clicks.most))
     term[~clicks.known] = 0.0
     starts = np.array([0, len(term)]) if whole else np.asarray(clicks.starts, dtype=np.int64)
     n = np.array([clicks.impressions.sum()]) if whole else clicks.impressions
     used = np.array([clicks.per_query.sum()]) if whole else clicks.per_query
-    quiet = n * float(clicks.positions) - used
-    lower, upper = (
-        _lower(starts, sign * term, clicks.clicks.astype(np.float64), quiet, (1 - confidence) / 2) for sign in (1, -1)
-    )
-    return lower, -upper
-
-
-def _lower(starts: NDArray[np.int64], term: Vector, clicks: Vector, quiet: Vector, delta: float) -> Vector:
-    """(Q,) the lower bound, from the term and the clicks of each pair and the number of terms without a click."""
     groups = np.diff(starts)
     least = np.minimum(np.minimum.reduceat(np.append(term, 0.0), starts[:-1]), 0.0) if len(groups) else term[:0]
-    least = np.where(groups > 0, least, 0.0)
     at = np.repeat(np.arange(len(groups)), groups)
     place = np.arange(len(term)) + at  # each group's terms, then its zeros
     counts, values = np.empty(len(term) + len(groups)), np.zeros(len(term) + len(groups))
-    counts[place], values[place] = clicks, term
-    counts[starts[1:] + np.arange(len(groups))] = quiet
+    counts[place], values[place] = clicks.clicks, term
+    counts[starts[1:] + np.arange(len(groups))] = n * float(clicks.positions) - used
     kept = counts > 0
     ends = np.concatenate([[0], np.cumsum(kept)])[starts + np.arange(len(starts))]
     n, v = counts[kept], values[kept]
-    return lower_bounds(ends, Units(n, n * v, v, v, np.ones(len(n))), least, delta)
+    return ends, Units(n, n * v, v, v, np.ones(len(n))), np.where(groups > 0, least, 0.0)

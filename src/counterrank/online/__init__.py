@@ -1,0 +1,1 @@
+"""Rankers that learn while they serve: each chooses what is shown, and learns from the clicks on it."""
