@@ -1,0 +1,147 @@
+"""One ranker in one trial: it serves, and learns now and then; what that was worth."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.online import RANKERS, Options, Ranker, State
+from counterrank.online.ranker import EXPLORATION
+from counterrank.simulate.sessions.corpus import Corpus, Vector
+from counterrank.simulate.sessions.play import Played, Stage, admit_all, judge, loop, warm_up
+from counterrank.simulate.sessions.script import Script
+
+TEST = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """How a service is played, beside who ranks."""
+
+    options: Options
+    warmup: int = 20
+    retrain: int = 20
+    discount: float = 0.995
+    new_share: float | None = None  # most of a page that may go to new items
+    new_below: int = 20  # impressions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What one ranker did in one trial."""
+
+    played: Played
+    warm_up: Played
+    cold: Vector  # NDCG of each test query without clicks, in the order of `tested`
+    warm: Vector  # and with them
+    tested: NDArray[np.int64]
+    fit_seconds: float
+    serve_seconds: float
+    beliefs: list[NDArray[np.float64]] = field(default_factory=list)  # by learning, where it is traced
+    ends: list[int] = field(default_factory=list)
+
+
+def play(corpus: Corpus, script: Script, name: str, serving: Serving, *, traced: bool = False) -> Trial:
+    """Serve all sessions of a script with one ranker."""
+    ranker = RANKERS[name](serving.options)
+    stage, state = _stage(corpus, script, serving), _state(corpus, script, serving)
+    sessions, k = len(script.query), len(serving.options.examination)
+    queries = len(corpus.queries)
+    before = _played(serving.warmup * queries, k, None)
+    warm_up(state.rows, stage, script.start, serving.warmup, serving.options.feature, before)
+    played = _played(sessions, k, script.candidates if traced else None)
+    run = loop(type(ranker).score, type(ranker).observe)
+    beliefs, ends, fit, serve = [], [], 0.0, 0.0
+    for part in range(serving.retrain):
+        first, stop = (sessions * at // serving.retrain for at in (part, part + 1))
+        start = time.perf_counter()
+        stage = _learn(ranker, state, stage)
+        middle = time.perf_counter()
+        run(state.rows, stage, ranker.params, first, stop, len(before.ndcg), played)
+        fit, serve = fit + middle - start, serve + time.perf_counter() - middle
+        if traced:
+            beliefs.append(stage.belief)
+            ends.append(stop)
+    tested = np.flatnonzero(script.part == TEST)
+    cold, warm = _offline(ranker, state, stage, tested)
+    return Trial(
+        played=played, warm_up=before, cold=cold, warm=warm, tested=tested, fit_seconds=fit, serve_seconds=serve,
+        beliefs=beliefs, ends=ends,
+    )  # fmt: skip
+
+
+def _learn(ranker: Ranker, state: State, stage: Stage) -> Stage:
+    """The ranker learns, and says what it thinks of documents, those to come too."""
+    ranker.fit(state)
+    belief = ranker.beliefs(stage.features)
+    if ranker.told:
+        belief = np.column_stack([stage.relevance, np.zeros(len(stage.relevance))])
+    at, begin = state.rows_of(), stage.begin
+    assert (state.rows.begin[: len(begin)] == begin).all()  # noqa: S101 - blocks were made for all that will come
+    state.rows.belief[at] = belief[at]
+    return stage._replace(belief=belief)
+
+
+def _offline(ranker: Ranker, state: State, stage: Stage, tested: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    """NDCG of all documents of the test queries without exploration: cold, as if nobody had clicked, and warm."""
+    admit_all(state.rows, stage)
+    params = ranker.params.copy()
+    params[EXPLORATION] = 0.0
+    rank = judge(type(ranker).score)
+    free = stage._replace(quota=np.zeros(2, dtype=np.int64))
+    cold, warm = np.empty(len(tested)), np.empty(len(tested))
+    rank(state.rows, free, params, tested, warm)
+    empty = state.rows._replace(shown=np.zeros_like(state.rows.shown), clicked=np.zeros_like(state.rows.clicked))
+    rank(empty, free, params, tested, cold)
+    return cold, warm
+
+
+def _stage(corpus: Corpus, script: Script, serving: Serving) -> Stage:
+    examination = serving.options.examination
+    quota = np.zeros(2, dtype=np.int64)
+    if serving.new_share is not None:
+        quota[:] = np.ceil(serving.new_share * len(examination) - 1e-9), serving.new_below
+    return Stage(
+        begin=corpus.starts[:-1],
+        item=script.document,
+        features=corpus.features[script.document],
+        belief=np.zeros((len(corpus.items), 2)),
+        relevance=corpus.relevance[script.document],
+        ideal=corpus.ideal(examination),
+        examination=examination,
+        query=script.query,
+        arrives=script.arrives,
+        key=script.key,
+        ranker_key=script.ranker_key,
+        quota=quota,
+    )
+
+
+def _state(corpus: Corpus, script: Script, serving: Serving) -> State:
+    """An empty state with a block for each query, as large as it will ever need."""
+    state = State(len(serving.options.examination), corpus.names)
+    for query, part, size in zip(corpus.queries, script.part, corpus.sizes, strict=True):
+        state.query(query, int(part), int(size))
+    return state
+
+
+def _played(sessions: int, k: int, candidates: NDArray[np.int64] | None) -> Played:
+    ends = np.zeros(1, dtype=np.int64) if candidates is None else np.concatenate([[0], np.cumsum(candidates)])
+    return Played(
+        page=np.full((sessions, k), -1, dtype=np.int64),
+        clicks=np.zeros((sessions, k), dtype=np.int8),
+        ndcg=np.zeros(sessions),
+        fresh=np.zeros(sessions, dtype=np.int64),
+        score=np.zeros(int(ends[-1])),
+        offset=ends,
+    )
+
+
+def examination_of(kind: Any, show: int) -> Vector:
+    """`log` is 1/log2(k + 1), `reciprocal` 1/k; or numbers."""
+    k = np.arange(1, show + 1)
+    return np.asarray(1 / np.log2(k + 1)) if kind == "log" else np.asarray(1.0 / k)
