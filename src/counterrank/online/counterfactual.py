@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.online.least_squares import LeastSquares
 from counterrank.online.ranker import BEHAVIOUR, Options, Ranker
-from counterrank.online.state import TRAINING, State, sums, totals
+from counterrank.online.memory import TRAINING, Memory, sums, totals
 from counterrank.statistics.hashing import uniform
+
+LEAST = 20  # items are learnt from once they were shown more often
 
 
 @njit(inline="always")
@@ -60,11 +62,11 @@ class CFTopK(Ranker):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.model = LeastSquares(options.behaviour == "concat")
+        self.model = LeastSquares(options.behaviour == "concat", least=LEAST)
 
-    def fit(self, state: State) -> None:
-        at = state.rows_in(TRAINING)
-        self.model.fit(self.training(state), totals(state.rows, at, self.options.examination)[:, 0])
+    def fit(self, memory: Memory) -> None:
+        at = memory.rows_in(TRAINING)
+        self.model.fit(self.training(memory), totals(memory.rows, at, self.options.examination)[:, 0])
         self.params[BEHAVIOUR] = self.model.of_behaviour
 
     def beliefs(self, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.online.ranker import Options, Ranker
-from counterrank.online.state import State, sums
+from counterrank.online.memory import Memory, sums
 from counterrank.regress import PRIOR_MODELS, without_features
 
 
@@ -50,10 +50,10 @@ class EBRank(Ranker):
         self.model = PRIOR_MODELS[options.model](options.beta)
         self.plain = (1.0, self.model.beta)  # the prior of items without features
 
-    def fit(self, state: State) -> None:
-        seen = self.training(state)
-        self.model.fit(seen, self.validation(state))
-        if np.isnan(seen.x).all(axis=1).any() or not state.names:
+    def fit(self, memory: Memory) -> None:
+        seen = self.training(memory)
+        self.model.fit(seen, self.validation(memory))
+        if np.isnan(seen.x).all(axis=1).any() or not memory.names:
             self.plain = without_features(seen)
 
     def beliefs(self, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from counterrank.regress import Scale, Seen
 Vector = NDArray[np.float64]
 NEAR = 1e-9  # weights below this are rounding: items that they would tell apart are equal
 PENALTY = 1.0
+ROWS = 2  # rows a feature: with fewer, items shown less often are learnt from too
 
 
 class LeastSquares:
@@ -28,6 +29,8 @@ class LeastSquares:
 
     def fit(self, seen: Seen, impressions: Vector) -> None:
         good = (impressions > self.least) & (seen.looks > 0)
+        if good.sum() < ROWS * seen.x.shape[1]:
+            good = seen.looks > 0
         if good.sum() < 2:
             return
         y, x = seen.clicks[good] / seen.looks[good], seen.x[good]

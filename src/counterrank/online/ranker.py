@@ -1,7 +1,7 @@
-"""What an online ranker is: it learns from a state, and ranks a query's items by a score.
+"""What an online ranker is: it learns from a memory, and ranks a query's items by a score.
 
 A member is a small file: how it learns (`fit`), what its model says of an item (`beliefs`), and `score`, a compiled
-function that simulations and services run alike. What is known is in the state; a ranker holds only its model.
+function that simulations and services run alike. What is known is in the memory; a ranker holds only its model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.errors import InputError
-from counterrank.online.state import TRAINING, VALIDATION, State, totals
+from counterrank.online.memory import TRAINING, VALIDATION, Memory, totals
 from counterrank.regress import Seen
 
 Vector = NDArray[np.float64]
@@ -57,47 +57,47 @@ class Ranker:
         self.params[EXPLORATION] = self.exploration if options.exploration is None else options.exploration
         self.params[BY_EXPOSURE] = float(options.evidence == "exposure")
 
-    def learn(self, state: State) -> None:
-        """Learn anew from what the state holds, and say what the model thinks of every item in it."""
-        self.fit(state)
-        at = state.rows_of()
-        state.rows.belief[at] = self.beliefs(state.rows.features[at])
+    def learn(self, memory: Memory) -> None:
+        """Learn anew from what the memory holds, and say what the model thinks of every item in it."""
+        self.fit(memory)
+        at = memory.rows_of()
+        memory.rows.belief[at] = self.beliefs(memory.rows.features[at])
 
-    def fit(self, state: State) -> None:
+    def fit(self, memory: Memory) -> None:
         """Learn from the queries that are there for it. Most have nothing to learn."""
 
     def beliefs(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """(N, 2): what the model says of items with these features."""
         return np.zeros((len(features), 2))
 
-    def rank(self, state: State, query: str, rng: np.random.Generator) -> list[str]:
+    def rank(self, memory: Memory, query: str, rng: np.random.Generator) -> list[str]:
         """A query's items, best first; of equal ones the first that came."""
-        order = np.argsort(-self.scores(state, query, rng), kind="stable")
-        items = state.items_of(query)
+        order = np.argsort(-self.scores(memory, query, rng), kind="stable")
+        items = memory.items_of(query)
         return [items[i] for i in order]
 
-    def scores(self, state: State, query: str, rng: np.random.Generator) -> Vector:
+    def scores(self, memory: Memory, query: str, rng: np.random.Generator) -> Vector:
         """What a query's items are sorted by."""
-        code = state.query(query)
-        size = int(state.rows.size[code])
+        code = memory.query(query)
+        size = int(memory.rows.size[code])
         out = np.empty(size)
         key = rng.integers(2**64, dtype=np.uint64)
-        begin = int(state.rows.begin[code])
-        type(self).score(state.rows, begin, size, self.options.examination, self.params, key, out)
+        begin = int(memory.rows.begin[code])
+        type(self).score(memory.rows, begin, size, self.options.examination, self.params, key, out)
         return out
 
-    def evidence(self, state: State, part: int) -> Seen:
+    def evidence(self, memory: Memory, part: int) -> Seen:
         """Features, clicks and looks of a part's items: C and n, or clicks and exposure."""
-        at = state.rows_in(part)
-        found = totals(state.rows, at, self.options.examination)
+        at = memory.rows_in(part)
+        found = totals(memory.rows, at, self.options.examination)
         columns = (1, 3) if self.options.evidence == "exposure" else (2, 0)
-        return Seen(state.rows.features[at], found[:, columns[0]], found[:, columns[1]])
+        return Seen(memory.rows.features[at], found[:, columns[0]], found[:, columns[1]])
 
-    def training(self, state: State) -> Seen:
-        return self.evidence(state, TRAINING)
+    def training(self, memory: Memory) -> Seen:
+        return self.evidence(memory, TRAINING)
 
-    def validation(self, state: State) -> Seen:
-        return self.evidence(state, VALIDATION)
+    def validation(self, memory: Memory) -> Seen:
+        return self.evidence(memory, VALIDATION)
 
 
 @njit()

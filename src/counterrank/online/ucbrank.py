@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from counterrank.compiled import njit
 from counterrank.online.counterfactual import CFTopK
-from counterrank.online.state import sums
+from counterrank.online.memory import sums
 
 
 @njit(inline="always")

@@ -56,7 +56,7 @@ def _zipped(stream: BinaryIO) -> IO[bytes]:
 def _write_lines(stream: IO[bytes], batch: pa.RecordBatch) -> None:
     parts: list[object] = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        parts += [("{" if not parts else ", ") + json.dumps(name) + ": ", _as_json(column)]
+        parts += [("{" if not parts else ", ") + json.dumps(name) + ": ", pc.fill_null(_as_json(column), "null")]
     lines = pc.binary_join_element_wise(*parts, "}\n", "")
     for text in _whole(lines):
         stream.write(text.as_buffer())

@@ -25,6 +25,7 @@ class Stage(NamedTuple):
     arrives: Any  # (T,)
     key: Any
     ranker_key: Any
+    learns: Any  # (Q,) whether rankers may learn from its pages
     quota: Any  # places of a page for new items, and below how many impressions an item is new
 
 
@@ -54,31 +55,56 @@ def admit(rows, stage, q):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def fill(rows, stage, q, scores, page):  # type: ignore[no-untyped-def]
-    """The first places by score, ties by arrival; once new items have their places, further ones come after others."""
-    size, first, shown = rows.size[q], rows.begin[q], 0
+    """The first places by score, ties by arrival. How many of them new items have."""
+    size, k = rows.size[q], len(page)
+    length = min(size, k)
+    for i in range(size):
+        if i >= k and not scores[i] > scores[page[k - 1]]:
+            continue
+        j = min(i, k - 1)
+        while j > 0 and scores[i] > scores[page[j - 1]]:
+            page[j] = page[j - 1]
+            j -= 1
+        page[j] = i
+    for j in range(length, k):
+        page[j] = -1
+    if stage.quota[1] == 0:
+        return 0
+    fresh = 0
+    for j in range(length):
+        fresh += is_new(rows, rows.begin[q] + page[j], stage.quota[1])
+    return fresh if fresh <= stage.quota[0] else hold_back(rows, stage, q, scores, page)
+
+
+@njit(inline="always")
+def is_new(rows, row, below):  # type: ignore[no-untyped-def]
+    """Whether an item has had fewer impressions than this."""
+    n = 0
+    for k in range(rows.shown.shape[1]):
+        n += rows.shown[row, k]
+    return n < below
+
+
+@njit()
+def hold_back(rows, stage, q, scores, page):  # type: ignore[no-untyped-def]
+    """Walking down: once new items have their places, further ones come after all others."""
+    size, first = rows.size[q], rows.begin[q]
     quota, below, fresh = stage.quota[0], stage.quota[1], 0
-    for j in range(len(page)):
-        best, best_late, new = -1, True, False
+    for j in range(min(size, len(page))):
+        best, best_late, best_new = -1, True, False
         for i in range(size):
             taken = False
             for other in range(j):
                 taken = taken or page[other] == i
             if taken:
                 continue
-            late, is_new = False, False
-            if below > 0:
-                n = 0
-                for k in range(rows.shown.shape[1]):
-                    n += rows.shown[first + i, k]
-                is_new = n < below
-                late = is_new and fresh >= quota
+            new = is_new(rows, first + i, below)
+            late = new and fresh >= quota
             if best < 0 or (best_late and not late) or (late == best_late and scores[i] > scores[best]):
-                best, best_late, new = i, late, is_new
+                best, best_late, best_new = i, late, new
         page[j] = best
-        if best >= 0:
-            shown += 1
-            fresh += new
-    return shown, fresh
+        fresh += best_new
+    return fresh
 
 
 @njit(inline="always")
@@ -118,7 +144,7 @@ def warm_up(rows, stage, start, rounds, feature, played):  # type: ignore[no-unt
             for i in range(rows.size[q]):
                 value = stage.features[stage.begin[q] + i, feature]
                 scores[i] = -np.inf if np.isnan(value) else value
-            played.fresh[t] = fill(rows, stage, q, scores, played.page[t])[1]
+            played.fresh[t] = fill(rows, stage, q, scores, played.page[t])
             key = mix(stage.key ^ mix(np.uint64(t)))
             played.ndcg[t] = react(rows, stage, q, key, played.page[t], played.clicks[t])
             count(rows, q, played.page[t], played.clicks[t])
@@ -139,10 +165,11 @@ def loop(score: Any, observe: Any) -> Any:
             drawn = mix(stage.ranker_key ^ mix(np.uint64(t)))
             score(rows, begin, size, stage.examination, params, drawn, scores)
             page, clicks = played.page[t], played.clicks[t]
-            played.fresh[t] = fill(rows, stage, q, scores, page)[1]
+            played.fresh[t] = fill(rows, stage, q, scores, page)
             key = mix(stage.key ^ mix(np.uint64(before + t)))
             played.ndcg[t] = react(rows, stage, q, key, page, clicks)
-            observe(rows, begin, size, stage.examination, params, drawn, page, clicks)
+            if stage.learns[q]:
+                observe(rows, begin, size, stage.examination, params, drawn, page, clicks)
             count(rows, q, page, clicks)
             if len(played.score):
                 played.score[played.offset[t] : played.offset[t] + size] = scores[:size]

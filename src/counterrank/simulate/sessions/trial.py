@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.online import RANKERS, Options, Ranker, State
+from counterrank.online import RANKERS, Options, Ranker, Memory
 from counterrank.online.ranker import EXPLORATION
+from counterrank.online.memory import TRAINING
 from counterrank.simulate.sessions.corpus import Corpus, Vector
 from counterrank.simulate.sessions.play import Played, Stage, admit_all, judge, loop, warm_up
 from counterrank.simulate.sessions.script import Script
@@ -48,63 +49,63 @@ class Trial:
 def play(corpus: Corpus, script: Script, name: str, serving: Serving, *, traced: bool = False) -> Trial:
     """Serve all sessions of a script with one ranker."""
     ranker = RANKERS[name](serving.options)
-    stage, state = _stage(corpus, script, serving), _state(corpus, script, serving)
+    stage, memory = _stage(corpus, script, serving), _state(corpus, script, serving)
     sessions, k = len(script.query), len(serving.options.examination)
     queries = len(corpus.queries)
     before = _played(serving.warmup * queries, k, None)
-    warm_up(state.rows, stage, script.start, serving.warmup, serving.options.feature, before)
+    warm_up(memory.rows, stage, script.start, serving.warmup, serving.options.feature, before)
     played = _played(sessions, k, script.candidates if traced else None)
     run = loop(type(ranker).score, type(ranker).observe)
     beliefs, ends, fit, serve = [], [], 0.0, 0.0
     for part in range(serving.retrain):
         first, stop = (sessions * at // serving.retrain for at in (part, part + 1))
         start = time.perf_counter()
-        stage = _learn(ranker, state, stage)
+        stage = _learn(ranker, memory, stage)
         middle = time.perf_counter()
-        run(state.rows, stage, ranker.params, first, stop, len(before.ndcg), played)
+        run(memory.rows, stage, ranker.params, first, stop, len(before.ndcg), played)
         fit, serve = fit + middle - start, serve + time.perf_counter() - middle
         if traced:
             beliefs.append(stage.belief)
             ends.append(stop)
     tested = np.flatnonzero(script.part == TEST)
-    cold, warm = _offline(ranker, state, stage, tested)
+    cold, warm = _offline(ranker, memory, stage, tested)
     return Trial(
         played=played, warm_up=before, cold=cold, warm=warm, tested=tested, fit_seconds=fit, serve_seconds=serve,
         beliefs=beliefs, ends=ends,
     )  # fmt: skip
 
 
-def _learn(ranker: Ranker, state: State, stage: Stage) -> Stage:
+def _learn(ranker: Ranker, memory: Memory, stage: Stage) -> Stage:
     """The ranker learns, and says what it thinks of documents, those to come too."""
-    ranker.fit(state)
+    ranker.fit(memory)
     belief = ranker.beliefs(stage.features)
     if ranker.told:
         belief = np.column_stack([stage.relevance, np.zeros(len(stage.relevance))])
-    at, begin = state.rows_of(), stage.begin
-    assert (state.rows.begin[: len(begin)] == begin).all()  # noqa: S101 - blocks were made for all that will come
-    state.rows.belief[at] = belief[at]
+    at, begin = memory.rows_of(), stage.begin
+    assert (memory.rows.begin[: len(begin)] == begin).all()  # noqa: S101 - blocks were made for all that will come
+    memory.rows.belief[at] = belief[at]
     return stage._replace(belief=belief)
 
 
-def _offline(ranker: Ranker, state: State, stage: Stage, tested: NDArray[np.int64]) -> tuple[Vector, Vector]:
+def _offline(ranker: Ranker, memory: Memory, stage: Stage, tested: NDArray[np.int64]) -> tuple[Vector, Vector]:
     """NDCG of all documents of the test queries without exploration: cold, as if nobody had clicked, and warm."""
-    admit_all(state.rows, stage)
+    admit_all(memory.rows, stage)
     params = ranker.params.copy()
     params[EXPLORATION] = 0.0
     rank = judge(type(ranker).score)
     free = stage._replace(quota=np.zeros(2, dtype=np.int64))
     cold, warm = np.empty(len(tested)), np.empty(len(tested))
-    rank(state.rows, free, params, tested, warm)
-    empty = state.rows._replace(shown=np.zeros_like(state.rows.shown), clicked=np.zeros_like(state.rows.clicked))
+    rank(memory.rows, free, params, tested, warm)
+    empty = memory.rows._replace(shown=np.zeros_like(memory.rows.shown), clicked=np.zeros_like(memory.rows.clicked))
     rank(empty, free, params, tested, cold)
     return cold, warm
 
 
 def _stage(corpus: Corpus, script: Script, serving: Serving) -> Stage:
     examination = serving.options.examination
-    quota = np.zeros(2, dtype=np.int64)
-    if serving.new_share is not None:
-        quota[:] = np.ceil(serving.new_share * len(examination) - 1e-9), serving.new_below
+    k = len(examination)
+    share = 1.0 if serving.new_share is None else serving.new_share
+    quota = np.array([np.ceil(share * k - 1e-9), serving.new_below], dtype=np.int64)
     return Stage(
         begin=corpus.starts[:-1],
         item=script.document,
@@ -117,16 +118,17 @@ def _stage(corpus: Corpus, script: Script, serving: Serving) -> Stage:
         arrives=script.arrives,
         key=script.key,
         ranker_key=script.ranker_key,
+        learns=script.part == TRAINING,
         quota=quota,
     )
 
 
-def _state(corpus: Corpus, script: Script, serving: Serving) -> State:
-    """An empty state with a block for each query, as large as it will ever need."""
-    state = State(len(serving.options.examination), corpus.names)
+def _state(corpus: Corpus, script: Script, serving: Serving) -> Memory:
+    """An empty memory with a block for each query, as large as it will ever need."""
+    memory = Memory(len(serving.options.examination), corpus.names)
     for query, part, size in zip(corpus.queries, script.part, corpus.sizes, strict=True):
-        state.query(query, int(part), int(size))
-    return state
+        memory.query(query, int(part), int(size))
+    return memory
 
 
 def _played(sessions: int, k: int, candidates: NDArray[np.int64] | None) -> Played:

@@ -1,6 +1,6 @@
 """What a ranking service knows of each (query, item): features, a prior, and what was shown and clicked where.
 
-The state grows pair by pair and is never rebuilt. The items of a query stand together, in the order in which they came,
+The memory grows pair by pair and is never rebuilt. The items of a query stand together, in the order in which they came,
 in a block with room for more; a full block moves to the end and doubles, so that an item costs the same however many
 there are. Impressions and clicks are counted by position, so that another examination curve needs no other counts.
 """
@@ -21,12 +21,12 @@ from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.output import writing
 
-FORMAT = {"format": "counterrank-state", "version": 1}
+FORMAT = {"format": "counterrank-memory", "version": 1}
 TRAINING, VALIDATION, SERVING = 0, 1, 2  # what a query is for: rankers learn from the first, and stop by the second
 
 
 class Rows(NamedTuple):
-    """The arrays of a state, for compiled code: blocks by query, and what is known of each row."""
+    """The arrays of a memory, for compiled code: blocks by query, and what is known of each row."""
 
     begin: Any  # (Q,) the first row of each query
     size: Any  # (Q,) how many items it has
@@ -38,14 +38,14 @@ class Rows(NamedTuple):
     features: Any  # (R, F) NaN where missing
 
 
-class State:
+class Memory:
     """Evidence of pairs of query and item. `positions`: the longest page. `names`: of the features.
 
-    >>> state = State(positions=3, names=["price"])
-    >>> state.add("shoes", "a", [9.5]), state.add("shoes", "b", [12.0])
+    >>> memory = Memory(positions=3, names=["price"])
+    >>> memory.add("shoes", "a", [9.5]), memory.add("shoes", "b", [12.0])
     (0, 1)
-    >>> state.record("shoes", ["b", "a"], [1, 0])
-    >>> state.impressions("shoes").tolist(), state.clicks("shoes").tolist()
+    >>> memory.record("shoes", ["b", "a"], [1, 0])
+    >>> memory.impressions("shoes").tolist(), memory.clicks("shoes").tolist()
     ([1, 1], [0, 1])
     """
 
@@ -64,7 +64,7 @@ class State:
         return int(self.rows.size.sum())
 
     def __repr__(self) -> str:
-        return f"State({len(self):,} items of {len(self.query_ids):,} queries)"
+        return f"Memory({len(self):,} items of {len(self.query_ids):,} queries)"
 
     def query(self, query: str, part: int = TRAINING, room: int = 4) -> int:
         """The code of a query, which is new where it is not known; `room` items then fit without a move."""
@@ -189,20 +189,20 @@ class State:
             pq.write_table(self.to_arrow(), file, compression="zstd")
 
     @classmethod
-    def read(cls, path: str | Path) -> State:
-        """A state that `save` wrote. The file is data: nothing in it is run."""
+    def read(cls, path: str | Path) -> Memory:
+        """A memory that `save` wrote. The file is data: nothing in it is run."""
         try:
             table = pq.read_table(path)
             meta = json.loads((table.schema.metadata or {}).get(b"counterrank", b"{}"))
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise InputError(f"{path}: no state can be read from it ({str(error).splitlines()[0]})") from None
+            raise InputError(f"{path}: no memory can be read from it ({str(error).splitlines()[0]})") from None
         if {name: meta.get(name) for name in FORMAT} != FORMAT:
-            raise InputError(f"{path}: this is no state of a ranking service, version {FORMAT['version']}: save one first")
+            raise InputError(f"{path}: this is no memory of a ranking service, version {FORMAT['version']}: save one first")
         return cls.of_arrow(table, int(meta["positions"]), list(map(str, meta["names"])))
 
     @classmethod
-    def of_arrow(cls, table: pa.Table, positions: int, names: Sequence[str]) -> State:
-        """The state of `to_arrow`."""
+    def of_arrow(cls, table: pa.Table, positions: int, names: Sequence[str]) -> Memory:
+        """The memory of `to_arrow`."""
         made = cls(positions, names)
         queries, parts = table["query"].to_pylist(), table["part"].to_pylist()
         counts: dict[str, int] = {}
@@ -216,7 +216,7 @@ class State:
             kept = getattr(made.rows, name)
             flat = table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
             if len(flat) != len(at) * kept.shape[1]:
-                raise InputError(f"column {name!r} of the state has {len(flat)} numbers: expected {kept.shape[1]} a row")
+                raise InputError(f"column {name!r} of the memory has {len(flat)} numbers: expected {kept.shape[1]} a row")
             kept[at] = flat.reshape(len(at), kept.shape[1])
         return made
 
