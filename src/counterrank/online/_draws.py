@@ -9,6 +9,8 @@ import numpy as np
 from counterrank.compiled import njit
 from counterrank.statistics.hashing import mix, uniform
 
+LIFT = 1 << 62  # the number of a draw that no other has
+
 
 @njit(inline="always")
 def normal(key, number):  # type: ignore[no-untyped-def]
@@ -22,7 +24,7 @@ def gamma(key, shape):  # type: ignore[no-untyped-def]
     """Marsaglia and Tsang's rejection; for a shape below 1 by way of one more."""
     lift = 1.0
     if shape < 1.0:
-        lift = (1.0 - uniform(key, np.uint64(2) ** np.uint64(62))) ** (1.0 / shape)
+        lift = (1.0 - uniform(key, LIFT)) ** (1.0 / shape)
         shape += 1.0
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)

@@ -37,7 +37,7 @@ def draft(z, weights, ways, reach, length, key):  # type: ignore[no-untyped-def]
     for c in range(len(ways)):
         scores[c + 1] = scores[0] + reach * by_weights(z, ways[c])
     page, team = np.empty(length, dtype=np.int64), np.empty(length, dtype=np.int64)
-    order, place, turn = np.arange(teams), 0, 0
+    free, order, place, turn = np.ones(len(z), dtype=np.bool_), np.arange(teams), 0, 0
     while place < length:
         for a in range(teams - 1, 0, -1):  # a fresh order for each round
             b = int(uniform(key, turn * teams + a) * (a + 1))
@@ -46,9 +46,9 @@ def draft(z, weights, ways, reach, length, key):  # type: ignore[no-untyped-def]
         for who in order:
             best = -1
             for i in range(len(z)):
-                if not (page[:place] == i).any() and (best < 0 or scores[who, i] > scores[who, best]):
+                if free[i] and (best < 0 or scores[who, i] > scores[who, best]):
                     best = i
-            page[place], team[place] = best, who
+            page[place], team[place], free[best] = best, who, False
             place += 1
             if place == length:
                 break

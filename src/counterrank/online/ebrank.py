@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.online.ranker import Options, Ranker
-from counterrank.online.memory import Memory, sums
+from counterrank.online.memory import Memory, sums, totals
 from counterrank.regress import PRIOR_MODELS, without_features
 
 
@@ -65,6 +65,16 @@ class EBRank(Ranker):
         else:
             out[np.isnan(features).all(axis=1)] = self.plain
         return out
+
+    def uncertainty(self, memory: Memory, queries: NDArray[np.int64]) -> float | None:
+        """With Var[R̂] ≈ R̂/(E + α + β), the bound of §4.4 without its constant 1/ρ_min."""
+        at = memory.rows_of(queries)
+        n, clicks, weighted, exposure = totals(memory.rows, at, self.options.examination).T
+        prior = memory.rows.belief[at].sum(axis=1)
+        by_exposure = self.options.evidence == "exposure"
+        hits, looks = (clicks, exposure) if by_exposure else (weighted, n)
+        estimate = (hits + memory.rows.belief[at, 0]) / (looks + prior)
+        return float((estimate / (exposure + prior)).sum() / max(len(queries), 1))
 
 
 @njit(nogil=True)

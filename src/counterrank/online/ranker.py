@@ -86,6 +86,10 @@ class Ranker:
         type(self).score(memory.rows, begin, size, self.options.examination, self.params, key, out)
         return out
 
+    def uncertainty(self, memory: Memory, queries: NDArray[np.int64]) -> float | None:
+        """The mean over queries of U(q) = Σ Var[R̂] (eq. 8); None of a ranker that has no posterior."""
+        return None
+
     def evidence(self, memory: Memory, part: int) -> Seen:
         """Features, clicks and looks of a part's items: C and n, or clicks and exposure."""
         at = memory.rows_in(part)

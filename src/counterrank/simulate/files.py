@@ -74,7 +74,7 @@ def _as_json(column: pa.Array) -> pa.Array:
     if pa.types.is_list(column.type):
         ends = pa.array(column.offsets.to_numpy() - column.offsets[0].as_py(), pa.int32())
         joined = pc.binary_join(pa.ListArray.from_arrays(ends, _as_json(column.flatten())), ", ")
-        return pc.binary_join_element_wise("[", joined, "]", "")
+        return pc.if_else(column.is_null(), None, pc.binary_join_element_wise("[", joined, "]", ""))
     if pa.types.is_string(column.type):
         coded = column.dictionary_encode()
         quoted = pa.array([json.dumps(text, ensure_ascii=False) for text in coded.dictionary.to_pylist()], pa.string())

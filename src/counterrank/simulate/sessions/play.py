@@ -40,7 +40,7 @@ class Played(NamedTuple):
     offset: Any  # (T,)
 
 
-@njit(inline="always")
+@njit()
 def admit(rows, stage, q):  # type: ignore[no-untyped-def]
     """The query's next document arrives."""
     slot = rows.size[q]
@@ -53,7 +53,7 @@ def admit(rows, stage, q):  # type: ignore[no-untyped-def]
     rows.size[q] = slot + 1
 
 
-@njit(inline="always")
+@njit()
 def fill(rows, stage, q, scores, page):  # type: ignore[no-untyped-def]
     """The first places by score, ties by arrival. How many of them new items have."""
     size, k = rows.size[q], len(page)
@@ -76,7 +76,7 @@ def fill(rows, stage, q, scores, page):  # type: ignore[no-untyped-def]
     return fresh if fresh <= stage.quota[0] else hold_back(rows, stage, q, scores, page)
 
 
-@njit(inline="always")
+@njit()
 def is_new(rows, row, below):  # type: ignore[no-untyped-def]
     """Whether an item has had fewer impressions than this."""
     n = 0
@@ -107,7 +107,7 @@ def hold_back(rows, stage, q, scores, page):  # type: ignore[no-untyped-def]
     return fresh
 
 
-@njit(inline="always")
+@njit()
 def react(rows, stage, q, key, page, clicks):  # type: ignore[no-untyped-def]
     """Clicks on a page, and its NDCG."""
     gain = 0.0
@@ -120,7 +120,7 @@ def react(rows, stage, q, key, page, clicks):  # type: ignore[no-untyped-def]
     return gain / stage.ideal[q]
 
 
-@njit(inline="always")
+@njit()
 def count(rows, q, page, clicks):  # type: ignore[no-untyped-def]
     """What was shown and clicked becomes evidence."""
     for j in range(len(page)):
@@ -177,25 +177,15 @@ def loop(score: Any, observe: Any) -> Any:
     return play
 
 
-@cache
-def judge(score: Any) -> Any:
-    """NDCG of each query's documents ranked by a score."""
-
-    @njit(nogil=True)
-    def offline(rows, stage, params, queries, out):  # type: ignore[no-untyped-def]
-        scores, page = np.empty(rows.room.max()), np.empty(len(stage.examination), dtype=np.int64)
-        for at in range(len(queries)):
-            q = queries[at]
-            drawn = mix(stage.ranker_key ^ mix(np.uint64(2) ** np.uint64(63) + np.uint64(q)))
-            score(rows, rows.begin[q], rows.size[q], stage.examination, params, drawn, scores)
-            fill(rows, stage, q, scores, page)
-            gain = 0.0
-            for j in range(len(page)):
-                if page[j] >= 0:
-                    gain += stage.relevance[stage.begin[q] + page[j]] * stage.examination[j]
-            out[at] = gain / stage.ideal[q]
-
-    return offline
+@njit(nogil=True)
+def worth(rows, stage, q, scores):  # type: ignore[no-untyped-def]
+    """NDCG of a query's items in the order of these scores."""
+    page, gain = np.empty(len(stage.examination), dtype=np.int64), 0.0
+    fill(rows, stage, q, scores, page)
+    for j in range(len(page)):
+        if page[j] >= 0:
+            gain += stage.relevance[stage.begin[q] + page[j]] * stage.examination[j]
+    return gain / stage.ideal[q]
 
 
 @njit(nogil=True)

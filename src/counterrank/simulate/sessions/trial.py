@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,11 @@ from counterrank.online import RANKERS, Options, Ranker, Memory
 from counterrank.online.ranker import EXPLORATION
 from counterrank.online.memory import TRAINING
 from counterrank.simulate.sessions.corpus import Corpus, Vector
-from counterrank.simulate.sessions.play import Played, Stage, admit_all, judge, loop, warm_up
-from counterrank.simulate.sessions.script import Script
+from counterrank.simulate.sessions.play import Played, Stage, admit_all, loop, warm_up, worth
+from counterrank.simulate.sessions.script import Script, key_of
 
 TEST = 2
+OFFLINE = 1 << 62  # keys of rankings outside sessions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,6 @@ class Serving:
     options: Options
     warmup: int = 20
     retrain: int = 20
-    discount: float = 0.995
     new_share: float | None = None  # most of a page that may go to new items
     new_below: int = 20  # impressions
 
@@ -40,6 +39,7 @@ class Trial:
     cold: Vector  # NDCG of each test query without clicks, in the order of `tested`
     warm: Vector  # and with them
     tested: NDArray[np.int64]
+    uncertainty: float | None  # mean over test queries of U(q), eq. 8; None where a ranker has no posterior
     fit_seconds: float
     serve_seconds: float
     beliefs: list[NDArray[np.float64]] = field(default_factory=list)  # by learning, where it is traced
@@ -68,9 +68,10 @@ def play(corpus: Corpus, script: Script, name: str, serving: Serving, *, traced:
             beliefs.append(stage.belief)
             ends.append(stop)
     tested = np.flatnonzero(script.part == TEST)
+    unsure = ranker.uncertainty(memory, tested)
     cold, warm = _offline(ranker, memory, stage, tested)
     return Trial(
-        played=played, warm_up=before, cold=cold, warm=warm, tested=tested, fit_seconds=fit, serve_seconds=serve,
+        played=played, warm_up=before, cold=cold, warm=warm, tested=tested, uncertainty=unsure, fit_seconds=fit, serve_seconds=serve,
         beliefs=beliefs, ends=ends,
     )  # fmt: skip
 
@@ -92,13 +93,18 @@ def _offline(ranker: Ranker, memory: Memory, stage: Stage, tested: NDArray[np.in
     admit_all(memory.rows, stage)
     params = ranker.params.copy()
     params[EXPLORATION] = 0.0
-    rank = judge(type(ranker).score)
     free = stage._replace(quota=np.zeros(2, dtype=np.int64))
-    cold, warm = np.empty(len(tested)), np.empty(len(tested))
-    rank(memory.rows, free, params, tested, warm)
     empty = memory.rows._replace(shown=np.zeros_like(memory.rows.shown), clicked=np.zeros_like(memory.rows.clicked))
-    rank(empty, free, params, tested, cold)
-    return cold, warm
+    scores = np.empty(int(memory.rows.room.max()))
+    both = []
+    for rows in (empty, memory.rows):
+        found = np.empty(len(tested))
+        for at, q in enumerate(tested):
+            key = np.uint64(key_of(int(stage.ranker_key), OFFLINE + int(q)))
+            type(ranker).score(rows, rows.begin[q], rows.size[q], stage.examination, params, key, scores)
+            found[at] = worth(rows, free, q, scores)
+        both.append(found)
+    return both[0], both[1]
 
 
 def _stage(corpus: Corpus, script: Script, serving: Serving) -> Stage:
@@ -142,8 +148,3 @@ def _played(sessions: int, k: int, candidates: NDArray[np.int64] | None) -> Play
         offset=ends,
     )
 
-
-def examination_of(kind: Any, show: int) -> Vector:
-    """`log` is 1/log2(k + 1), `reciprocal` 1/k; or numbers."""
-    k = np.arange(1, show + 1)
-    return np.asarray(1 / np.log2(k + 1)) if kind == "log" else np.asarray(1.0 / k)
