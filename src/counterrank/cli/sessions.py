@@ -42,7 +42,8 @@ class SessionOptions:
     ] = False
     ranker: Annotated[str, typer.Option(help=f"Who ranks, comma-separated: {', '.join(RANKERS)}.")] = "ebrank"
     behaviour: Annotated[
-        str, typer.Option(help=f"Whether C/n is a feature, where a ranker can choose: {', '.join(BEHAVIOURS)}, or both.")
+        str,
+        typer.Option(help=f"Whether C/n is a feature, where a ranker can choose: {', '.join(BEHAVIOURS)}, or both."),
     ] = "none"
     exploration: Annotated[
         str | None, typer.Option(help="A number, tune (on validation queries), or by ranker: ebrank=20,ucbrank=tune.")
@@ -73,6 +74,7 @@ class SessionOptions:
     resume: Annotated[
         Path | None, typer.Option(help="Keep finished runs in this folder, and go on from it."), WRITES_FOLDER
     ] = None
+    workers: Annotated[int | None, typer.Option(help="Runs side by side. Default: as many as there are cores.")] = None
     trace: Annotated[
         Path | None, typer.Option(help="Every session as a row: .parquet, .csv or .jsonl."), WRITES_TABLE
     ] = None
@@ -104,13 +106,16 @@ class SessionOptions:
                 trace=self.trace,
                 out=out,
                 resume=self.resume,
+                workers=self.workers,
                 tell=tell,
                 sessions="auto" if self.sessions == "auto" else _whole(self.sessions, "sessions"),
                 beta="learnt" if self.beta == "learnt" else _numbers(self.beta, "beta", 1)[0],
                 model=self.prior_model,
                 start=tuple(_whole(each, "start") for each in _pair(self.start)),
                 split=tuple(_numbers(self.split, "split", 3)),
-                examination=self.examination if self.examination.isalpha() else _numbers(self.examination, "examination"),
+                examination=self.examination
+                if self.examination.isalpha()
+                else _numbers(self.examination, "examination"),
                 seed=seed,
                 new_share=self.new_share,
                 new_below=self.new_below,

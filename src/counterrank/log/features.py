@@ -52,7 +52,7 @@ def read_features(source: Any, *, format: str | None = None, missing: bool = Fal
 
     source: a path (Parquet, CSV, JSON Lines, a folder or glob of them, `file.duckdb:table`), a pandas, Polars, Arrow or
     Ibis table, or a dict of columns. format: "letor" for LETOR / SVMlight text, which names in .txt, .letor, .svm and
-    .svmlight tell by themselves; its labels are left out. missing: whether a table may lack numbers, which are NaN then.
+    .svmlight tell by themselves; its labels are left out. missing: whether a table may lack numbers (NaN).
 
     >>> read_features({"query": ["q", "q"], "item": ["a", "b"], "price": [1, 2]}).values.tolist()
     [[1.0], [2.0]]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.online.least_squares import LeastSquares
-from counterrank.online.ranker import BEHAVIOUR, Options, Ranker
 from counterrank.online.memory import TRAINING, Memory, sums, totals
+from counterrank.online.ranker import BEHAVIOUR, Options, Ranker
 from counterrank.statistics.hashing import uniform
 
 LEAST = 20  # items are learnt from once they were shown more often

@@ -66,7 +66,7 @@ def score(rows, first, size, examination, params, key, out):  # type: ignore[no-
         return
     ways = directions(key, int(params[RIVALS]), width)
     length = min(size, len(examination))
-    page, team, plain = draft(z, weights, ways, params[0], length, mix(key))
+    page, _, plain = draft(z, weights, ways, params[0], length, mix(key))
     top = plain.max() + 1.0
     out[:size] = plain
     for place in range(length):
@@ -82,7 +82,7 @@ def observe(rows, first, size, examination, params, key, page, clicks):  # type:
     width = z.shape[1]
     ways = directions(key, int(params[RIVALS]), width)
     length = min(size, len(examination))
-    drafted, team, plain = draft(z, params[WEIGHTS : WEIGHTS + width], ways, params[0], length, mix(key))
+    drafted, team, _ = draft(z, params[WEIGHTS : WEIGHTS + width], ways, params[0], length, mix(key))
     won = np.zeros(len(ways) + 1)
     for place in range(length):
         for j in range(length):
@@ -101,7 +101,7 @@ def observe(rows, first, size, examination, params, key, page, clicks):  # type:
 
 
 class DBGD(Gradient):
-    """Dueling bandit gradient descent: one rival at distance 1, team-draft interleaving, step 0.01 (Yue and Joachims)."""
+    """Dueling bandit gradient descent (Yue and Joachims): one rival at distance 1, team draft, step 0.01."""
 
     name: ClassVar[str] = "dbgd"
     says: ClassVar[str] = "duels with one other set of weights"

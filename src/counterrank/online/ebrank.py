@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
-from counterrank.online.ranker import Options, Ranker
 from counterrank.online.memory import Memory, sums, totals
+from counterrank.online.ranker import Options, Ranker
 from counterrank.regress import PRIOR_MODELS, without_features
 
 
@@ -75,26 +75,3 @@ class EBRank(Ranker):
         hits, looks = (clicks, exposure) if by_exposure else (weighted, n)
         estimate = (hits + memory.rows.belief[at, 0]) / (looks + prior)
         return float((estimate / (exposure + prior)).sum() / max(len(queries), 1))
-
-
-@njit(nogil=True)
-def exact(rows, first, size, examination, params, key, out):  # type: ignore[no-untyped-def]
-    """R̂ + ε·(the fall of Var[R̂] by one more look at the first position)."""
-    for i in range(size):
-        row = first + i
-        n, clicks, weighted, exposure = sums(rows, row, examination)
-        alpha, beta = rows.belief[row, 0], rows.belief[row, 1]
-        estimate, strength = posterior(rows, row, examination, params[1])
-        mean = min(max(estimate, 0.0), 1.0)
-        if params[1] > 0:
-            # a Beta of this strength: mean·(1 − mean) / (strength + 1)
-            now, then = mean * (1 - mean) / (strength + 1), mean * (1 - mean) / (strength + 2)
-        else:
-            spread = mean * (1.0 - mean) * (alpha + beta)  # the prior's own part, as of α + β looks
-            for k in range(len(examination)):
-                spread += rows.shown[row, k] * mean * (1.0 - examination[k] * mean) / examination[k]
-            total = n + alpha + beta
-            now = spread / (total * total)
-            more = spread + mean * (1.0 - examination[0] * mean) / examination[0]
-            then = more / ((total + 1.0) * (total + 1.0))
-        out[i] = estimate + params[0] * (now - then)

@@ -1,11 +1,11 @@
-"""EBRank with a part taken away or changed: figure 5's ablations, and the exact variance."""
+"""EBRank with a part taken away: the ablations of figure 5."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from counterrank.compiled import njit
-from counterrank.online.ebrank import EBRank, exact
+from counterrank.online.ebrank import EBRank
 from counterrank.online.memory import sums
 
 
@@ -29,7 +29,7 @@ class OnlyPrior(EBRank):
 
 @njit(nogil=True)
 def by_behaviour(rows, first, size, examination, params, key, out):  # type: ignore[no-untyped-def]
-    """C/n (or clicks/E), 0 where never shown, plus ε·it/(E + 1)²."""
+    """C/n (or clicks/E), 0 where never shown."""
     for i in range(size):
         n, clicks, weighted, exposure = sums(rows, first + i, examination)
         out[i] = 0.0
@@ -45,15 +45,3 @@ class OnlyBehaviour(EBRank):
     exploration: ClassVar[float] = 0.0
     grid: ClassVar[tuple[float, ...]] = (0.0,)
     score = by_behaviour
-
-
-class ExactVariance(EBRank):
-    """EBRank with the fall of Var[R̂] = Σρ⁻²Var[c]/(n + α + β)² by one more look in place of eq. 11.
-
-    A prior of strength α + β counts as that many looks, so that an item never shown has a variance too.
-    """
-
-    name: ClassVar[str] = "ebrank-exact"
-    says: ClassVar[str] = "EBRank with the exact variance in its bonus"
-    exploration: ClassVar[float] = 20.0
-    score = exact

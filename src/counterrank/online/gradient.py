@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.online.counterfactual import behaviour
-from counterrank.online.ranker import OWN, Options, Ranker
 from counterrank.online.memory import Memory
+from counterrank.online.ranker import OWN, Options, Ranker
 from counterrank.regress import Scale
 
 STEP, RIVALS, WEIGHTS = OWN, OWN + 1, OWN + 2  # places in `params`: then F + 1 weights, F means, F scales

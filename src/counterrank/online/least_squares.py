@@ -42,11 +42,11 @@ class LeastSquares:
             return
         pull = np.full(z.shape[1], PENALTY)
         pull[0] = 0.0
-        self.weights = np.linalg.solve(z.T @ z + np.diag(pull + 1e-9), z.T @ y)
+        self.weights = np.asarray(np.linalg.solve(z.T @ z + np.diag(pull + 1e-9), z.T @ y), dtype=np.float64)
 
     def _with_label(self, z: NDArray[np.float64], y: Vector) -> tuple[Vector, float]:
         both = np.column_stack([z, y])
-        found = np.linalg.lstsq(both, y, rcond=None)[0]
+        found = np.asarray(np.linalg.lstsq(both, y, rcond=None)[0], dtype=np.float64)
         found[np.abs(found) < NEAR] = 0.0
         return found[:-1], float(found[-1])
 

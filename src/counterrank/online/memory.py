@@ -1,8 +1,8 @@
 """What a ranking service knows of each (query, item): features, a prior, and what was shown and clicked where.
 
-The memory grows pair by pair and is never rebuilt. The items of a query stand together, in the order in which they came,
-in a block with room for more; a full block moves to the end and doubles, so that an item costs the same however many
-there are. Impressions and clicks are counted by position, so that another examination curve needs no other counts.
+The memory grows pair by pair and is never rebuilt. The items of a query stand together, in the order in which they
+came, in a block with room for more; a full block moves to the end and doubles, so that an item costs the same however
+many there are. Impressions and clicks are counted by position, so that another examination curve needs no other counts.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Memory:
             more = max(2 * len(self.part), 16)
             self.part = _longer(self.part, more)
             blocks = (_longer(each, more) for each in self.rows[:3])
-            self.rows = Rows(*blocks, *self.rows[3:])
+            self.rows = self.rows._replace(begin=next(blocks), size=next(blocks), room=next(blocks))
         self.part[code] = part
         self._block(code, room)
         return code
@@ -119,8 +119,8 @@ class Memory:
         """A page was shown: its items in order and which were clicked. Items that are not there are added."""
         if len(items) > self.positions or len(items) != len(clicks):
             raise InputError(
-                f"a page of {len(items)} items with {len(clicks)} clicks came: expected as many clicks as items, and at "
-                f"most {self.positions}"
+                f"a page of {len(items)} items with {len(clicks)} clicks came: expected as many clicks as items, and "
+                f"at most {self.positions}"
             )
         code = self.query(query)
         for position, (item, click) in enumerate(zip(items, clicks, strict=True)):
@@ -197,7 +197,9 @@ class Memory:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise InputError(f"{path}: no memory can be read from it ({str(error).splitlines()[0]})") from None
         if {name: meta.get(name) for name in FORMAT} != FORMAT:
-            raise InputError(f"{path}: this is no memory of a ranking service, version {FORMAT['version']}: save one first")
+            raise InputError(
+                f"{path}: this is no memory of a ranking service, version {FORMAT['version']}: save one first"
+            )
         return cls.of_arrow(table, int(meta["positions"]), list(map(str, meta["names"])))
 
     @classmethod
@@ -216,15 +218,26 @@ class Memory:
             kept = getattr(made.rows, name)
             flat = table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
             if len(flat) != len(at) * kept.shape[1]:
-                raise InputError(f"column {name!r} of the memory has {len(flat)} numbers: expected {kept.shape[1]} a row")
+                raise InputError(
+                    f"column {name!r} of the memory has {len(flat)} numbers: expected {kept.shape[1]} a row"
+                )
             kept[at] = flat.reshape(len(at), kept.shape[1])
         return made
 
 
 def _empty(queries: int, rows: int, positions: int, features: int) -> Rows:
-    blocks = (np.zeros(queries, dtype=np.int64) for _ in range(3))
-    counts = (np.zeros((rows, positions), dtype=np.int64) for _ in range(2))
-    return Rows(*blocks, np.zeros(rows, dtype=np.int64), *counts, np.zeros((rows, 2)), np.zeros((rows, features)))
+    counts = np.zeros((rows, positions), dtype=np.int64)
+    blocks = np.zeros(queries, dtype=np.int64)
+    return Rows(
+        begin=blocks,
+        size=blocks.copy(),
+        room=blocks.copy(),
+        item=np.zeros(rows, dtype=np.int64),
+        shown=counts,
+        clicked=counts.copy(),
+        belief=np.zeros((rows, 2)),
+        features=np.zeros((rows, features)),
+    )
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
@@ -234,9 +247,13 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
 
 
 def _listed(values: NDArray[Any]) -> pa.Array:
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1]).cast(
-        pa.list_(pa.from_numpy_dtype(values.dtype))
-    ) if values.shape[1] else pa.array([[]] * len(values), pa.list_(pa.from_numpy_dtype(values.dtype)))
+    return (
+        pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1]).cast(
+            pa.list_(pa.from_numpy_dtype(values.dtype))
+        )
+        if values.shape[1]
+        else pa.array([[]] * len(values), pa.list_(pa.from_numpy_dtype(values.dtype)))
+    )
 
 
 @njit(inline="always")

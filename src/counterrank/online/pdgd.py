@@ -65,7 +65,7 @@ def observe(rows, first, size, examination, params, key, page, clicks):  # type:
 
 
 class PDGD(Gradient):
-    """Pairwise differentiable gradient descent, step 0.1 (Oosterhuis and de Rijke). No interleaving: pages are drawn."""
+    """Pairwise differentiable gradient descent (Oosterhuis and de Rijke), step 0.1. Nothing is interleaved."""
 
     name: ClassVar[str] = "pdgd"
     says: ClassVar[str] = "draws pages, learns from pairs"

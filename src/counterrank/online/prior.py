@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.online.counterfactual import LEAST, CFTopK, behaviour
 from counterrank.online.least_squares import LeastSquares
-from counterrank.online.ranker import BEHAVIOUR, Options
 from counterrank.online.memory import TRAINING, Memory, totals
+from counterrank.online.ranker import BEHAVIOUR, Options
 
 
 @njit(nogil=True)

@@ -18,13 +18,15 @@ def score(rows, first, size, examination, params, key, out):  # type: ignore[no-
     """R̂ + ε·(a draw from Beta(C + α, n − C + β) − R̂); C is cut to n, where the Beta would not exist."""
     for i in range(size):
         row = first + i
-        estimate, strength = posterior(rows, row, examination, params[1])
+        estimate, _ = posterior(rows, row, examination, params[1])
         out[i] = estimate
         if params[0] != 0:
             n, clicks, weighted, exposure = sums(rows, row, examination)
             hits, looks = (clicks, exposure) if params[1] > 0 else (weighted, n)
             hits = min(hits, looks)
-            draw = drawn_from(mix(key ^ mix(np.uint64(i))), hits + rows.belief[row, 0], looks - hits + rows.belief[row, 1])
+            draw = drawn_from(
+                mix(key ^ mix(np.uint64(i))), hits + rows.belief[row, 0], looks - hits + rows.belief[row, 1]
+            )
             out[i] += params[0] * (draw - estimate)
 
 

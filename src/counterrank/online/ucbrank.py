@@ -12,7 +12,7 @@ from counterrank.online.memory import sums
 @njit(inline="always")
 def mean(rows, row, examination):  # type: ignore[no-untyped-def]
     """Impressions, and clicks/E, or the model's value where never shown."""
-    n, clicks, weighted, exposure = sums(rows, row, examination)
+    n, clicks, _, exposure = sums(rows, row, examination)
     return n, (clicks / exposure if n > 0 else rows.belief[row, 0])
 
 

@@ -21,7 +21,9 @@ class Seen(NamedTuple):
 
     def shown(self) -> Seen:
         """Only items that were looked at, and that have some feature."""
-        good = (self.looks > 0) & ~np.isnan(self.x).all(axis=1) if self.x.shape[1] else np.zeros(len(self.x), dtype=bool)
+        good = (
+            (self.looks > 0) & ~np.isnan(self.x).all(axis=1) if self.x.shape[1] else np.zeros(len(self.x), dtype=bool)
+        )
         return Seen(self.x[good], self.clicks[good], self.looks[good])
 
 

@@ -55,7 +55,7 @@ class LinearPrior:
     def _climb(self, z: Matrix, seen: Seen, stop: tuple[Matrix, Seen] | None) -> None:
         best = self.weights
         left = self._loss(best, *stop) if stop else np.inf
-        for self.steps in range(1, STEPS + 1):  # noqa: B020
+        for self.steps in range(1, STEPS + 1):
             moved = self._step(z, seen)
             if stop is None:
                 best = self.weights
@@ -111,7 +111,9 @@ class LinearPrior:
     def to_dict(self) -> dict[str, Any]:
         scale = self.scale or Scale(np.zeros(0), np.zeros(0))
         lists = {"mean": scale.mean, "scale": scale.scale, "weights": self.weights}
-        return {"model": self.name, "beta": self.beta, "learns": self.learns} | {k: v.tolist() for k, v in lists.items()}
+        return {"model": self.name, "beta": self.beta, "learns": self.learns} | {
+            k: v.tolist() for k, v in lists.items()
+        }
 
     @classmethod
     def of_dict(cls, kept: dict[str, Any]) -> LinearPrior:

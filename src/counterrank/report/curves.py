@@ -69,9 +69,7 @@ def _drawn(curve: Curve, places: Sequence[float], x: Scale, y: Scale, number: in
         down = [f"{at},{y(v - curve.half[i])}" for at, i, v in reversed(points)]
         parts.append(element("polygon", points=" ".join(up + down), fill=colour, fill_opacity=0.12))
     line = " ".join(f"{at},{y(v)}" for at, _, v in points)
-    parts.append(
-        element("polyline", points=line, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dash)
-    )
+    parts.append(element("polyline", points=line, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dash))
     parts.append(element("text", curve.label, x=WIDTH - RIGHT + 12, y=round(label + 4, 2), style=f"fill:{colour}"))
     return element("g", parts)
 

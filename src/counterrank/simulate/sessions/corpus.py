@@ -17,7 +17,7 @@ NOISE = 0.1  # the chance that a document of label 0 is clicked when looked at
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Documents by query: those of query q are rows starts[q]:starts[q+1]. `relevance` is 0.1 + 0.9(2^y−1)/(2^ymax−1)."""
+    """Documents by query: those of query q are rows starts[q]:starts[q+1]. `relevance` is made of `labels`."""
 
     queries: list[str]
     starts: NDArray[np.int64]  # (Q+1,)
@@ -71,7 +71,9 @@ def corpus_of(
     if not np.isfinite(y).all() or (y < 0).any():
         raise InputError("labels are numbers from 0 up (0, 1, 2, …): some that came are not")
     if y.max(initial=0.0) > 60:
-        raise InputError(f"the largest label is {y.max():g}: labels are grades such as 0 to 4, since gains grow as 2^label")
+        raise InputError(
+            f"the largest label is {y.max():g}: labels are grades such as 0 to 4, since gains grow as 2^label"
+        )
     coded = queries.dictionary_encode()
     codes, ids = coded.indices.to_numpy(), coded.dictionary.to_pylist()
     relevance = relevance_of(y)

@@ -51,7 +51,7 @@ def outcome_of(trial: Trial, script: Script, discount: float) -> Outcome:
     size, places = len(script.part), max(int((trial.played.page[tested] >= 0).sum()), 1)
 
     def by_query(each: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(queries, weights=each, minlength=size)[trial.tested]
+        return np.asarray(np.bincount(queries, weights=each, minlength=size), dtype=np.float64)[trial.tested]
 
     shares = {
         "cold": trial.cold / len(trial.tested),

@@ -16,8 +16,8 @@ def randomisation(differences: NDArray[np.float64], seed: int = 0, draws: int = 
 
     p = (1 + draws at least as far from 0 as what was seen) / (1 + draws). Reference: Smucker and others, CIKM 2007.
 
-    >>> randomisation(np.array([[1.0], [1.0], [1.0]])).round(1).tolist()  # 2 of 8 signs are as extreme
-    [0.3]
+    >>> randomisation(np.ones((4, 1))).round(1).tolist()  # 2 of 16 signs are as extreme
+    [0.1]
     """
     rng = np.random.default_rng(seed)
     seen = np.abs(differences.sum(axis=0))

@@ -111,7 +111,8 @@ def tests_of(rows: Sequence[RankerRow]) -> list[Test]:
     number_of = {id(row): number for number, row in enumerate(rows)}
     asked = [(one, other, metric) for one, other in pairs for metric in METRICS]
     differences = np.stack(
-        [table[number_of[id(one)], metric] - table[number_of[id(other)], metric] for one, other, metric in asked], axis=1
+        [table[number_of[id(one)], metric] - table[number_of[id(other)], metric] for one, other, metric in asked],
+        axis=1,
     )
     p = randomisation(differences)
     return [
@@ -155,7 +156,9 @@ class Simulation(Answer):
         """A flat row per ranker: means and standard deviations over the trials."""
         rows = []
         for each in self.rankers:
-            flat: dict[str, Any] = {name: getattr(each, name) for name in ("ranker", "behaviour", "exploration", "new_share")}
+            flat: dict[str, Any] = {
+                name: getattr(each, name) for name in ("ranker", "behaviour", "exploration", "new_share")
+            }
             for name in SHOWN:
                 measured = getattr(each, name)
                 flat |= {name: measured.mean, f"{name}_sd": measured.sd}
@@ -166,7 +169,18 @@ class Simulation(Answer):
         return f"{self.sessions:,} sessions of {self.queries:,} queries, {self.trials} trials; NDCG on test queries"
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["ranker", "exploration", "cold", "warm", "cumulative", "mean", "last fifth", "new items", "fit", "serve"]
+        header = [
+            "ranker",
+            "exploration",
+            "cold",
+            "warm",
+            "cumulative",
+            "mean",
+            "last fifth",
+            "new items",
+            "fit",
+            "serve",
+        ]
         body = []
         for each in self.rankers:
             numbers = [_told(getattr(each, name), 1 if name == "cumulative" else 3) for name in SHOWN]
@@ -213,8 +227,8 @@ class Simulation(Answer):
             lost = (each.mean.mean or 0.0) - (free.mean.mean or 0.0)
             first = _early(each) - _early(free)
             out.append(
-                f"{each.label}: mean session NDCG {lost:+.4f}, in the first fifth of the sessions {first:+.4f}; new items had "
-                f"{each.new_places.mean:.1%} of the places instead of {free.new_places.mean:.1%}"
+                f"{each.label}: mean session NDCG {lost:+.4f}, in the first fifth of the sessions {first:+.4f}; "
+                f"new items had {each.new_places.mean:.1%} of the places instead of {free.new_places.mean:.1%}"
             )
         return out
 
@@ -238,7 +252,9 @@ def _curve(row: RankerRow) -> Curve:
     known = (~np.isnan(every)).sum(axis=0)
     total = np.where(known > 0, np.nansum(every, axis=0) / np.maximum(known, 1), np.nan)
     spread = np.sqrt(np.nansum((every - total) ** 2, axis=0) / np.maximum(known - 1, 1))
-    return Curve(row.label, [None if np.isnan(v) else float(v) for v in total], spread.tolist() if len(every) > 1 else None)
+    return Curve(
+        row.label, [None if np.isnan(v) else float(v) for v in total], spread.tolist() if len(every) > 1 else None
+    )
 
 
 def _early(row: RankerRow) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from counterrank.errors import InputError
 from counterrank.online import RANKERS, Options
 from counterrank.simulate.sessions.corpus import Corpus
 from counterrank.simulate.sessions.outcome import Outcome, outcome_of
@@ -90,7 +91,11 @@ class Game:
             feature=self.feature,
         )
         serving = Serving(
-            options=options, warmup=asked.warmup, retrain=asked.retrain, new_share=run.new_share, new_below=asked.new_below
+            options=options,
+            warmup=asked.warmup,
+            retrain=asked.retrain,
+            new_share=run.new_share,
+            new_below=asked.new_below,
         )
         return play(self.corpus, self.script(run.trial), run.ranker, serving, traced=traced)
 
@@ -117,8 +122,8 @@ def simulate_sessions(
 ) -> Simulation:
     """Play a ranking service (ebrank2023, section 5): queries come, documents arrive, users click, rankers learn.
 
-    features, labels: a file or table of query, item, numbers and a column of labels (0, 1, 2, …); or letor: LETOR files;
-    or features may be a `Corpus`. rankers: names of `RANKERS`. exploration: a number, "tune" (chosen on the validation
+    features, labels: a file or table of query, item, numbers and a column of labels (0, 1, 2, …), or a `Corpus`; or
+    letor: LETOR files. rankers: names of `RANKERS`. exploration: a number, "tune" (chosen on the validation
     queries), or a dict by ranker. The other settings are those of `Asked`: sessions, evidence, beta, model, arrival,
     start, warmup, warmup_feature, show, retrain, examination, discount, split, trials, seed, new_share, new_below.
     trace, out: files for every session, and for the click log. resume: a folder that keeps finished runs. The same seed
@@ -136,6 +141,8 @@ def simulate_sessions(
     asked = Asked(rankers=names, behaviour=ways, exploration=exploration, **settings)
     asked.checked()
     asked.explorations()
+    if workers is not None and not 1 <= workers <= 1000:
+        raise InputError(f"`workers` is {workers}: give a whole number from 1 to 1000")
     if isinstance(features, Corpus):
         corpus = features
     else:
@@ -200,7 +207,7 @@ class Crew:
         return out
 
     def outcomes(self, runs: Sequence[Run]) -> list[Outcome]:
-        return [outcome for outcome in self._all(runs, self._outcome)]
+        return list(self._all(runs, self._outcome))
 
     def traced(self, runs: Sequence[Run], recorder: Recorder) -> list[Outcome]:
         """All played anew, since the traces of what is kept are not."""

@@ -29,7 +29,7 @@ class Plan(NamedTuple):
 
 
 class Script(NamedTuple):
-    """One trial. Documents are in the order of their arrival: row r of the script is row `document[r]` of the corpus."""
+    """One trial. Documents are in the order of arrival: row r of the script is row `document[r]` of the corpus."""
 
     key: Any  # of the users' clicks
     ranker_key: Any  # of what rankers draw

@@ -120,9 +120,13 @@ class Recorder:
             for number in np.unique(learnt):
                 mine = learnt == number
                 known[mine] = trial.beliefs[number][at[mine]]
-            out["alpha"], out["beta"] = (pa.ListArray.from_arrays(offsets, pa.array(known[:, i].copy())) for i in (0, 1))
+            out["alpha"], out["beta"] = (
+                pa.ListArray.from_arrays(offsets, pa.array(known[:, i].copy())) for i in (0, 1)
+            )
         return out
 
 
 def _batch(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
+    return pa.RecordBatch.from_arrays(
+        [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+    )

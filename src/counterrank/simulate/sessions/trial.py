@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.online import RANKERS, Options, Ranker, Memory
-from counterrank.online.ranker import EXPLORATION
+from counterrank.online import RANKERS, Memory, Options, Ranker
 from counterrank.online.memory import TRAINING
+from counterrank.online.ranker import EXPLORATION
 from counterrank.simulate.sessions.corpus import Corpus, Vector
 from counterrank.simulate.sessions.play import Played, Stage, admit_all, loop, warm_up, worth
 from counterrank.simulate.sessions.script import Script, key_of
@@ -71,8 +71,8 @@ def play(corpus: Corpus, script: Script, name: str, serving: Serving, *, traced:
     unsure = ranker.uncertainty(memory, tested)
     cold, warm = _offline(ranker, memory, stage, tested)
     return Trial(
-        played=played, warm_up=before, cold=cold, warm=warm, tested=tested, uncertainty=unsure, fit_seconds=fit, serve_seconds=serve,
-        beliefs=beliefs, ends=ends,
+        played=played, warm_up=before, cold=cold, warm=warm, tested=tested, uncertainty=unsure, fit_seconds=fit,
+        serve_seconds=serve, beliefs=beliefs, ends=ends,
     )  # fmt: skip
 
 
@@ -147,4 +147,3 @@ def _played(sessions: int, k: int, candidates: NDArray[np.int64] | None) -> Play
         score=np.zeros(int(ends[-1])),
         offset=ends,
     )
-
