@@ -125,7 +125,8 @@ class Memory:
         code = self.query(query)
         for position, (item, click) in enumerate(zip(items, clicks, strict=True)):
             slot = self.slots(code).get(self.item(item))
-            row = self.rows.begin[code] + (self.add(query, item) if slot is None else slot)
+            slot = self.add(query, item) if slot is None else slot
+            row = self.rows.begin[code] + slot  # only now: the block may have moved
             self.rows.shown[row, position] += times
             self.rows.clicked[row, position] += times * int(click)
 
