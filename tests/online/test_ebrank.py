@@ -51,7 +51,7 @@ def test_equations_9_to_12(evidence: str, exploration: float) -> None:
 
 def test_the_exact_variance_is_that_of_its_parts() -> None:
     """Var[R̂] before less after one look at the first place; a prior of strength s is s looks of its own mean."""
-    memory, shown, clicked = history(3)
+    memory, shown, _ = history(3)
     plain = score("ebrank", memory, 0.0)
     for i, found in enumerate(score("ebrank-exact", memory, 7.0)):
         alpha, b = memory.rows.belief[i]
@@ -84,7 +84,8 @@ def test_debiased_clicks_are_unbiased() -> None:
     relevance, places = 0.7, (0, 2, 4)
     total = 0.0
     for clicks in product((0, 1), repeat=3):
-        chance = np.prod([CURVE[k] * relevance if c else 1 - CURVE[k] * relevance for c, k in zip(clicks, places, strict=True)])
+        looked = [CURVE[k] * relevance for k in places]
+        chance = np.prod([p if c else 1 - p for c, p in zip(clicks, looked, strict=True)])
         memory = Memory(positions=5)
         memory.add("q", "a", (), (1e-300, 1e-300))
         for c, k in zip(clicks, places, strict=True):
@@ -96,7 +97,8 @@ def test_debiased_clicks_are_unbiased() -> None:
 
 def test_ucb_in_both_forms() -> None:
     memory, shown, clicked = history(1)
-    for name, bonus in {"ucbrank": lambda n: 1 / max(n**0.5, 0.001), "ucbrank-plus-one": lambda n: (n + 1) ** -0.5}.items():
+    bonuses = {"ucbrank": lambda n: 1 / max(n**0.5, 0.001), "ucbrank-plus-one": lambda n: (n + 1) ** -0.5}
+    for name, bonus in bonuses.items():
         for i, found in enumerate(score(name, memory, 0.3)):
             n, exposure = shown[i].sum(), (shown[i] * CURVE).sum()
             mean = clicked[i].sum() / exposure if n else memory.rows.belief[i, 0]

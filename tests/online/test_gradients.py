@@ -54,9 +54,7 @@ def test_pdgd_steps_by_its_formula() -> None:
 
 def test_chances_of_pages_sum_to_one() -> None:
     power = np.array([0.2, 1.0, 0.5, 0.7])
-    total = sum(
-        math.exp(log_chance(power, power.sum(), np.array(order), 4, 0, 0)) for order in permutations(range(4))
-    )
+    total = sum(math.exp(log_chance(power, power.sum(), np.array(order), 4, 0, 0)) for order in permutations(range(4)))
     assert total == pytest.approx(1.0)
 
 

@@ -75,6 +75,15 @@ class RankerRow:
         more += [] if self.new_share is None else [f"at most {self.new_share:g} new"]
         return f"{self.ranker} ({', '.join(more)})" if more else self.ranker
 
+    def curve(self, label: str | None = None) -> Curve:
+        """NDCG over the sessions, with a band of one standard deviation over the trials."""
+        every = np.array([[np.nan if v is None else v for v in each.curve] for each in self.outcomes])
+        known = (~np.isnan(every)).sum(axis=0)
+        total = np.where(known > 0, np.nansum(every, axis=0) / np.maximum(known, 1), np.nan)
+        spread = np.sqrt(np.nansum((every - total) ** 2, axis=0) / np.maximum(known - 1, 1))
+        values = [None if np.isnan(v) else float(v) for v in total]
+        return Curve(label or self.label, values, spread.tolist() if len(every) > 1 else None)
+
     def to_dict(self) -> dict[str, Any]:
         names = (*SHOWN, "new_places", "uncertainty")
         head = {name: getattr(self, name) for name in ("ranker", "behaviour", "exploration", "new_share")}
@@ -239,22 +248,12 @@ class Simulation(Answer):
         return curves(
             "NDCG of what was shown, over the sessions",
             [float(each) for each in places],
-            [_curve(each) for each in self.rankers],
+            [each.curve() for each in self.rankers],
             "sessions",
         )
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + self.plot().svg
-
-
-def _curve(row: RankerRow) -> Curve:
-    every = np.array([[np.nan if v is None else v for v in each.curve] for each in row.outcomes])
-    known = (~np.isnan(every)).sum(axis=0)
-    total = np.where(known > 0, np.nansum(every, axis=0) / np.maximum(known, 1), np.nan)
-    spread = np.sqrt(np.nansum((every - total) ** 2, axis=0) / np.maximum(known - 1, 1))
-    return Curve(
-        row.label, [None if np.isnan(v) else float(v) for v in total], spread.tolist() if len(every) > 1 else None
-    )
 
 
 def _early(row: RankerRow) -> float:
