@@ -26,6 +26,7 @@ class Corpus:
     names: list[str]
     labels: Vector  # (P,)
     relevance: Vector  # (P,)
+    read: int  # documents that were read, also those of queries that are left out
     notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
@@ -96,5 +97,6 @@ def corpus_of(
         names=names,
         labels=y[order],
         relevance=relevance[order],
+        read=len(y),
         notes=notes,
     )

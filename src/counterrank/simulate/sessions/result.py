@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterrank.log.reading import Reading
 from counterrank.report import Curve, Picture, curves
 from counterrank.result.answer import Answer
 from counterrank.simulate.sessions.outcome import METRICS, Outcome
@@ -141,6 +142,7 @@ class Simulation(Answer):
     rankers: list[RankerRow]
     tests: list[Test]
     settings: dict[str, Any]
+    reading: Reading  # the documents
     notes: list[str] = field(default_factory=list)
 
     def row(self, ranker: str, behaviour: str | None = None, new_share: float | None = None) -> RankerRow:
@@ -158,21 +160,10 @@ class Simulation(Answer):
             "rankers": [each.to_dict() for each in self.rankers],
             "tests": [asdict(each) for each in self.tests],
             "settings": self.settings,
+            "rows": self.reading.rows,
+            "rejected": self.reading.rejected,
             "notes": self.notes,
         }
-
-    def records(self) -> list[dict[str, Any]]:
-        """A flat row per ranker: means and standard deviations over the trials."""
-        rows = []
-        for each in self.rankers:
-            flat: dict[str, Any] = {
-                name: getattr(each, name) for name in ("ranker", "behaviour", "exploration", "new_share")
-            }
-            for name in SHOWN:
-                measured = getattr(each, name)
-                flat |= {name: measured.mean, f"{name}_sd": measured.sd}
-            rows.append(flat | {"fit_seconds": each.fit_seconds, "serve_seconds": each.serve_seconds})
-        return rows
 
     def summary(self) -> str:
         return f"{self.sessions:,} sessions of {self.queries:,} queries, {self.trials} trials; NDCG on test queries"
@@ -208,7 +199,7 @@ class Simulation(Answer):
         if unsure:
             said = ", ".join(f"{label} {value:.3f}" for label, value in unsure)
             out.append(f"uncertainty left at the end, U(q) of a test query: {said}")
-        return out
+        return [*out, self.reading.line()]
 
     def _best(self) -> str | None:
         """Who leads by the plain mean over test sessions, and over whom that is sure."""

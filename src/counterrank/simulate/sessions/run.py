@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from counterrank.errors import InputError
+from counterrank.log.reading import Reading
 from counterrank.online import RANKERS, Options
 from counterrank.simulate.sessions.corpus import Corpus
 from counterrank.simulate.sessions.outcome import Outcome, outcome_of
@@ -270,6 +271,7 @@ def _answer(game: Game, runs: Sequence[Run], outcomes: Sequence[Outcome]) -> Sim
         trials=asked.trials,
         rankers=rows,
         tests=tests_of(rows),
+        reading=Reading(rows=game.corpus.read, rejected=0),
         settings={name: value for name, value in asdict(asked).items() if name not in ("rankers", "behaviour")},
         notes=notes,
     )
