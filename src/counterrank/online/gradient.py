@@ -16,34 +16,32 @@ from counterrank.regress import Scale
 STEP, RIVALS, WEIGHTS = OWN, OWN + 1, OWN + 2  # places in `params`: then F + 1 weights, F means, F scales
 
 
-@njit(inline="always")
-def standard(rows, row, examination, params, j):  # type: ignore[no-untyped-def]
-    """Feature j, standardised; the last is x^b, which counts only where behaviour does."""
-    width = rows.features.shape[1]
-    if j == width:
-        return behaviour(rows, row, examination, params[1]) if params[2] != 0 else 0.0
-    value = (rows.features[row, j] - params[WEIGHTS + width + 1 + j]) * params[WEIGHTS + 2 * width + 1 + j]
-    return 0.0 if np.isnan(value) else value
-
-
 @njit()
 def table(rows, first, size, examination, params):  # type: ignore[no-untyped-def]
-    """(size, F + 1): the standardised features of a query's items."""
-    width = rows.features.shape[1] + 1
-    z = np.empty((size, width))
+    """(size, F + 1): the standardised features of a query's items; last x^b, or 0 where it does not count."""
+    features = rows.features
+    width = features.shape[1]
+    mean = params[WEIGHTS + width + 1 : WEIGHTS + 2 * width + 1]
+    scale = params[WEIGHTS + 2 * width + 1 :]
+    z = np.zeros((size, width + 1))
     for i in range(size):
         for j in range(width):
-            z[i, j] = standard(rows, first + i, examination, params, j)
+            value = (features[first + i, j] - mean[j]) * scale[j]
+            z[i, j] = 0.0 if np.isnan(value) else value
+        if params[2] != 0:
+            z[i, width] = behaviour(rows, first + i, examination, params[1])
     return z
 
 
 @njit()
 def by_weights(z, weights):  # type: ignore[no-untyped-def]
     """The linear score of each row."""
-    out = np.zeros(len(z))
+    out = np.empty(len(z))
     for i in range(len(z)):
+        total = 0.0
         for j in range(z.shape[1]):
-            out[i] += z[i, j] * weights[j]
+            total += z[i, j] * weights[j]
+        out[i] = total
     return out
 
 

@@ -261,14 +261,13 @@ def _listed(values: NDArray[Any]) -> pa.Array:
 def sums(rows, row, examination):  # type: ignore[no-untyped-def]
     """Of one row: impressions n, clicks, clicks / examination C, and exposure E (ebrank2023, eq. 9)."""
     n, clicks, weighted, exposure = 0.0, 0.0, 0.0, 0.0
-    for k in range(rows.shown.shape[1]):
-        shown = rows.shown[row, k]
-        if shown > 0:
-            n += shown
-            exposure += shown * examination[k]
-            clicked = rows.clicked[row, k]
-            clicks += clicked
-            weighted += clicked / examination[k]
+    shown, clicked = rows.shown[row], rows.clicked[row]
+    for k in range(len(shown)):
+        if shown[k] > 0:
+            n += shown[k]
+            exposure += shown[k] * examination[k]
+            clicks += clicked[k]
+            weighted += clicked[k] / examination[k]
     return n, clicks, weighted, exposure
 
 
