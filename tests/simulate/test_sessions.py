@@ -220,7 +220,7 @@ def test_metrics_are_sums_of_what_queries_add() -> None:
         ({"split": (1.0, 0.0, 0.0)}, "no test queries"), ({"show": 0}, "`show`"), ({"beta": -1.0}, "`beta`"),
         ({"examination": (0.5, 0.9, 0.1, 0.1, 0.1)}, "rises"), ({"warmup_feature": "z"}, "`warmup_feature`"),
         ({"sessions": "many"}, "`sessions`"), ({"sessions": 0}, "`sessions`"), ({"workers": 0}, "`workers`"),
-        ({"model": "forest"}, "linear"), ({"leave_out": ["z"]}, "`leave_out`"),
+        ({"prior_model": "forest"}, "linear"), ({"leave_out": ["z"]}, "`leave_out`"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said(wrong: dict[str, Any], said: str) -> None:

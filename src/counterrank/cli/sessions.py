@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -110,9 +109,9 @@ class SessionOptions:
                 tell=tell,
                 sessions="auto" if self.sessions == "auto" else _whole(self.sessions, "sessions"),
                 beta="learnt" if self.beta == "learnt" else _numbers(self.beta, "beta", 1)[0],
-                model=self.prior_model,
-                start=tuple(_whole(each, "start") for each in _pair(self.start)),
-                split=tuple(_numbers(self.split, "split", 3)),
+                prior_model=self.prior_model,
+                start=_pair(self.start),
+                split=_shares(self.split),
                 examination=self.examination
                 if self.examination.isalpha()
                 else _numbers(self.examination, "examination"),
@@ -134,11 +133,16 @@ def _words(text: str | None) -> list[str]:
     return [each.strip() for each in text.split(",")] if text else []
 
 
-def _pair(text: str) -> Sequence[str]:
+def _pair(text: str) -> tuple[int, int]:
     parts = text.split(",")
     if len(parts) != 2:
         raise InputError(f"`start` is {text!r}: give two whole numbers such as 5,10")
-    return parts
+    return _whole(parts[0], "start"), _whole(parts[1], "start")
+
+
+def _shares(text: str) -> tuple[float, float, float]:
+    train, validation, test = _numbers(text, "split", 3)
+    return train, validation, test
 
 
 def _whole(text: str | None, name: str) -> int:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize_scalar
 
 from counterrank.posterior import terms
 from counterrank.regress.base import Matrix, Vector
@@ -87,6 +86,8 @@ class LinearPrior:
 
     def _strengthen(self, z: Matrix, seen: Seen) -> None:
         """The most likely β, with all means left as they are."""
+        from scipy.optimize import minimize_scalar
+
         mean = z @ self.weights - np.log(self.beta)
 
         def loss(log_beta: float) -> float:

@@ -37,7 +37,7 @@ VARIANTS = [
     Variant(name="exact variance", ranker="ebrank-exact"),
     Variant(name="clicks over exposure", settings={"evidence": "exposure"}),
     Variant(name="β learnt", settings={"beta": "learnt"}),
-    Variant(name="LightGBM prior", settings={"model": "lightgbm"}),
+    Variant(name="LightGBM prior", settings={"prior_model": "lightgbm"}),
     Variant(name="at most 1 of 5 places for new items", settings={"new_share": 0.2}),
 ]
 

@@ -88,7 +88,7 @@ class Game:
             evidence=asked.evidence,
             behaviour=run.behaviour,
             beta=None if asked.beta == "learnt" else float(asked.beta),
-            model=asked.model,
+            model=asked.prior_model,
             feature=self.feature,
         )
         serving = Serving(
@@ -110,8 +110,25 @@ def simulate_sessions(
     *,
     letor: str | Path | Sequence[str | Path] | None = None,
     rankers: str | Sequence[str] = "ebrank",
+    sessions: int | str = "auto",
     exploration: Exploration = None,
     behaviour: str | Sequence[str] = "none",
+    evidence: str = "ips",
+    beta: float | str = 5.0,
+    prior_model: str = "linear",
+    arrival: float = 1.0,
+    start: tuple[int, int] = (5, 10),
+    warmup: int = 20,
+    warmup_feature: int | str | None = None,
+    show: int = 5,
+    retrain: int = 20,
+    examination: str | Sequence[float] = "log",
+    discount: float = 0.995,
+    split: tuple[float, float, float] = (0.6, 0.2, 0.2),
+    trials: int = 5,
+    seed: int = 0,
+    new_share: float | None = None,
+    new_below: int = 20,
     leave_out: Sequence[int | str] = (),
     drop_irrelevant: bool = False,
     trace: str | Path | None = None,
@@ -119,14 +136,12 @@ def simulate_sessions(
     resume: str | Path | None = None,
     workers: int | None = None,
     tell: Tell | None = None,
-    **settings: Any,
 ) -> Simulation:
     """Play a ranking service (ebrank2023, section 5): queries come, documents arrive, users click, rankers learn.
 
     features, labels: a file or table of query, item, numbers and a column of labels (0, 1, 2, …), or a `Corpus`; or
     letor: LETOR files. rankers: names of `RANKERS`. exploration: a number, "tune" (chosen on the validation
-    queries), or a dict by ranker. The other settings are those of `Asked`: sessions, evidence, beta, model, arrival,
-    start, warmup, warmup_feature, show, retrain, examination, discount, split, trials, seed, new_share, new_below.
+    queries), or a dict by ranker. The other settings are the options of the command (docs/commands/simulate.md).
     trace, out: files for every session, and for the click log. resume: a folder that keeps finished runs. The same seed
     gives the same numbers, however many workers there are.
 
@@ -139,7 +154,12 @@ def simulate_sessions(
     """
     names = [each.strip() for each in rankers.split(",")] if isinstance(rankers, str) else list(rankers)
     ways = [each.strip() for each in behaviour.split(",")] if isinstance(behaviour, str) else list(behaviour)
-    asked = Asked(rankers=names, behaviour=ways, exploration=exploration, **settings)
+    asked = Asked(
+        rankers=names, sessions=sessions, exploration=exploration, behaviour=ways, evidence=evidence, beta=beta,
+        prior_model=prior_model, arrival=arrival, start=start, warmup=warmup, warmup_feature=warmup_feature, show=show,
+        retrain=retrain, examination=examination, discount=discount, split=split, trials=trials, seed=seed,
+        new_share=new_share, new_below=new_below,
+    )  # fmt: skip
     asked.checked()
     asked.explorations()
     if workers is not None and not 1 <= workers <= 1000:

@@ -29,7 +29,7 @@ class Asked:
     exploration: Exploration = None
     evidence: str = "ips"
     beta: float | str = 5.0
-    model: str = "linear"
+    prior_model: str = "linear"
     arrival: float = 1.0
     start: tuple[int, int] = (5, 10)
     warmup: int = 20
@@ -49,7 +49,7 @@ class Asked:
         _names("ranker", self.rankers, RANKERS)
         _names("behaviour", self.behaviour, BEHAVIOURS)
         _names("evidence", [self.evidence], EVIDENCE)
-        _names("prior model", [self.model], PRIOR_MODELS)
+        _names("prior model", [self.prior_model], PRIOR_MODELS)
         least = {"warmup": 0, "show": 1, "retrain": 1, "trials": 1, "seed": 0, "new_below": 0}
         for name, low in least.items():
             value = getattr(self, name)

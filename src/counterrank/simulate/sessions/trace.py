@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,70 +61,83 @@ class Recorder:
 
     def add(self, run: Any, script: Script, trial: Trial) -> None:
         """All sessions of a run, warm-up first."""
-        size = len(self.corpus.queries)
-        before = len(trial.warm_up.ndcg)
-        rounds = before // size if size else 0
-        asked = np.tile(np.arange(size), rounds)
-        self._part(run, script, trial.warm_up, asked, script.start[asked], 0, None, np.zeros(before, dtype=np.int64))
+        size, before = len(self.corpus.queries), len(trial.warm_up.ndcg)
+        asked = np.tile(np.arange(size), before // size if size else 0)
         day = 1 + np.searchsorted(trial.ends, np.arange(len(script.query)), side="right")
-        self._part(run, script, trial.played, script.query, script.candidates, before, trial, day)
+        first = Sessions(
+            run=run, script=script, played=trial.warm_up, query=asked, candidates=script.start[asked],
+            day=np.zeros(before, dtype=np.int64),
+        )  # fmt: skip
+        then = Sessions(
+            run=run, script=script, played=trial.played, query=script.query, candidates=script.candidates, day=day,
+            before=before, beliefs=trial.beliefs,
+        )  # fmt: skip
+        for part in (first, then):
+            for low in range(0, len(part.query), CHUNK):
+                self._write(part, np.arange(low, min(low + CHUNK, len(part.query))))
 
-    def _part(
-        self, run: Any, script: Script, played: Played, query: NDArray[np.int64], candidates: NDArray[np.int64],
-        before: int, trial: Trial | None, day: NDArray[np.int64],
-    ) -> None:  # fmt: skip
-        for low in range(0, len(query), CHUNK):
-            some = np.arange(low, min(low + CHUNK, len(query)))
-            q, many = query[some], candidates[some]
-            page = played.page[some]
-            shown = page >= 0
-            ends = pa.array(np.concatenate([[0], np.cumsum(shown.sum(axis=1))]).astype(np.int32))
-            rows = (self.corpus.starts[q][:, None] + page)[shown]
-            columns = {
-                "query": self.queries.take(pa.array(q)),
-                "items": pa.ListArray.from_arrays(ends, self.items.take(pa.array(script.document[rows]))),
-                "clicks": pa.ListArray.from_arrays(ends, pa.array(played.clicks[some][shown])),
-                "day": pa.array(day[some]),
-                "trial": pa.array(np.full(len(some), run.trial + 1)),
-                "ranker": pa.array([run.ranker] * len(some)),
-                "behaviour": pa.array([run.behaviour] * len(some)),
-                "session": pa.array(before + some + 1),
-            }
-            if self.log is not None:
-                self.log(_batch(columns, LOG))
-            if self.trace is not None:
-                columns |= self._scores(run, script, trial, q, many, some, day[some])
-                columns["ndcg"] = pa.array(played.ndcg[some])
-                columns["exploration"] = pa.array(np.full(len(some), run.exploration))
-                columns["new_share"] = pa.array([run.new_share] * len(some), pa.float64())
-                columns["part"] = pa.array(PARTS).take(pa.array(script.part[q]))
-                self.trace(_batch(columns, TRACE))
+    def _write(self, part: Sessions, some: NDArray[np.int64]) -> None:
+        """Some sessions as rows."""
+        run, script, played, q = part.run, part.script, part.played, part.query[some]
+        page = played.page[some]
+        shown = page >= 0
+        ends = pa.array(np.concatenate([[0], np.cumsum(shown.sum(axis=1))]).astype(np.int32))
+        rows = (self.corpus.starts[q][:, None] + page)[shown]
+        columns = {
+            "query": self.queries.take(pa.array(q)),
+            "items": pa.ListArray.from_arrays(ends, self.items.take(pa.array(script.document[rows]))),
+            "clicks": pa.ListArray.from_arrays(ends, pa.array(played.clicks[some][shown])),
+            "day": pa.array(part.day[some]),
+            "trial": pa.array(np.full(len(some), run.trial + 1)),
+            "ranker": pa.array([run.ranker] * len(some)),
+            "behaviour": pa.array([run.behaviour] * len(some)),
+            "session": pa.array(part.before + some + 1),
+        }
+        if self.log is not None:
+            self.log(_batch(columns, LOG))
+        if self.trace is not None:
+            columns |= self._scores(part, some)
+            columns["ndcg"] = pa.array(played.ndcg[some])
+            columns["exploration"] = pa.array(np.full(len(some), run.exploration))
+            columns["new_share"] = pa.array([run.new_share] * len(some), pa.float64())
+            columns["part"] = pa.array(PARTS).take(pa.array(script.part[q]))
+            self.trace(_batch(columns, TRACE))
 
-    def _scores(
-        self, run: Any, script: Script, trial: Trial | None, q: NDArray[np.int64], many: NDArray[np.int64],
-        some: NDArray[np.int64], day: NDArray[np.int64],
-    ) -> dict[str, pa.Array]:  # fmt: skip
+    def _scores(self, part: Sessions, some: NDArray[np.int64]) -> dict[str, pa.Array]:
         """Candidates in the order of their arrival, with what was known of each and what they were sorted by."""
+        many = part.candidates[some]
         ends = np.concatenate([[0], np.cumsum(many)])
-        at = np.repeat(self.corpus.starts[q] - ends[:-1], many) + np.arange(ends[-1])
+        at = np.repeat(self.corpus.starts[part.query[some]] - ends[:-1], many) + np.arange(ends[-1])
         offsets = pa.array(ends.astype(np.int32))
-        out = {"candidates": pa.ListArray.from_arrays(offsets, self.items.take(pa.array(script.document[at])))}
+        items = self.items.take(pa.array(part.script.document[at]))
         none = pa.nulls(len(some), _NUMBERS)
-        out |= {"alpha": none, "beta": none, "score": none}
-        if trial is None:
+        out = {"candidates": pa.ListArray.from_arrays(offsets, items), "alpha": none, "beta": none, "score": none}
+        if part.beliefs is None:
             return out
-        first = trial.played.offset[some[0]]
-        out["score"] = pa.ListArray.from_arrays(offsets, pa.array(trial.played.score[first : first + ends[-1]]))
-        if issubclass(RANKERS[run.ranker], EBRank):
-            known = np.empty((len(at), 2))
-            learnt = np.repeat(day - 1, many)
+        first = part.played.offset[some[0]]
+        out["score"] = pa.ListArray.from_arrays(offsets, pa.array(part.played.score[first : first + ends[-1]]))
+        if issubclass(RANKERS[part.run.ranker], EBRank):
+            known, learnt = np.empty((len(at), 2)), np.repeat(part.day[some] - 1, many)
             for number in np.unique(learnt):
                 mine = learnt == number
-                known[mine] = trial.beliefs[number][at[mine]]
-            out["alpha"], out["beta"] = (
-                pa.ListArray.from_arrays(offsets, pa.array(known[:, i].copy())) for i in (0, 1)
-            )
+                known[mine] = part.beliefs[number][at[mine]]
+            for i, name in enumerate(("alpha", "beta")):
+                out[name] = pa.ListArray.from_arrays(offsets, pa.array(known[:, i].copy()))
         return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sessions:
+    """Sessions of one run that were played in the same way."""
+
+    run: Any
+    script: Script
+    played: Played
+    query: NDArray[np.int64]  # (T,)
+    candidates: NDArray[np.int64]  # (T,) how many
+    day: NDArray[np.int64]  # (T,) the number of the last learning, 0 in the warm-up
+    before: int = 0  # sessions that came before these
+    beliefs: list[NDArray[np.float64]] | None = None  # by learning; none in the warm-up
 
 
 def _batch(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
