@@ -28,6 +28,7 @@ PUBLIC = [
     cr.check,
     cr.clicks,
     cr.learn,
+    cr.simulate_sessions,
     cr.read_log,
     cr.read_policy,
     *OPTIMIZERS.values(),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from counterrank.optimizing.optimize import optimize
     from counterrank.optimizing.result import Optimization
     from counterrank.policy import read_policy
+    from counterrank.simulate.sessions import simulate_sessions
 
 _MODULES = {  # where each name is from; it is imported when it is first asked for, so that the command starts at once
     "Comparison": "comparing.comparison",
@@ -52,6 +53,7 @@ _MODULES = {  # where each name is from; it is imported when it is first asked f
     "optimize": "optimizing.optimize",
     "read_log": "log",
     "read_policy": "policy",
+    "simulate_sessions": "simulate.sessions",
 }
 
 
@@ -89,4 +91,5 @@ __all__ = [
     "policy",
     "read_log",
     "read_policy",
+    "simulate_sessions",
 ]

@@ -45,7 +45,7 @@ def njit(**options: Any) -> Callable[[Any], Any]:
     def compiled(function: Any) -> Any:
         made = numba.njit(**options)(function)
         folder = place(os.path.dirname(os.path.abspath(function.__code__.co_filename)))
-        if folder is not None:
+        if folder is not None and _enclosed(function) is not None:
             made._cache = Kept(function, folder)
         return made
 
@@ -112,7 +112,10 @@ class Kept:
 
     @property
     def _name(self) -> str:
-        return f"{self.function.__module__}.{self.function.__qualname__}."
+        """The function's, and those of the compiled functions that it was made around."""
+        around = "".join(f"{each.__module__}.{each.__qualname__}," for each in _enclosed(self.function) or ())
+        made = hashlib.sha256(around.encode()).hexdigest()[:12] + "." if around else ""
+        return f"{self.function.__module__}.{self.function.__qualname__.replace('<locals>', 'in')}.{made}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None where it is not kept, or not as it must be."""
@@ -164,11 +167,17 @@ def _sources(function: Any, seen: set[str]) -> set[str]:
     """The files of a function and of all compiled ones that it calls."""
     found = {function.__code__.co_filename}
     seen.add(f"{function.__module__}.{function.__qualname__}")
-    for name in function.__code__.co_names:
-        called = getattr(function.__globals__.get(name), "py_func", None)
+    named = [getattr(function.__globals__.get(name), "py_func", None) for name in function.__code__.co_names]
+    for called in [*named, *(_enclosed(function) or ())]:
         if called is not None and f"{called.__module__}.{called.__qualname__}" not in seen:
             found |= _sources(called, seen)
     return found
+
+
+def _enclosed(function: Any) -> list[Any] | None:
+    """The compiled functions around which a function was made; None where it was made around anything else."""
+    inner = [getattr(cell.cell_contents, "py_func", None) for cell in function.__closure__ or ()]
+    return None if None in inner else inner
 
 
 @cache

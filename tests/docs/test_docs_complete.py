@@ -21,11 +21,12 @@ from counterrank.learning.models import MODELS
 from counterrank.learning.verdicts import GATES
 from counterrank.log.foreign import FORMATS
 from counterrank.log.problems import RowProblem
+from counterrank.online import RANKERS
 from counterrank.optimizing.optimize import OPTIMIZERS
 from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS
 from counterrank.policy import POLICIES
 from counterrank.posterior import BOUNDS, PRIORS
-from counterrank.regress import REGRESSIONS
+from counterrank.regress import PRIOR_MODELS, REGRESSIONS
 from counterrank.simulate.world import USERS
 
 INSTALL = re.compile(r"pip install '?([^\s']*\[[^\s']*)")
@@ -84,7 +85,8 @@ def test_an_estimator_has_its_page_and_its_place_in_the_tables(estimator: str) -
         ("docs/policies.md", POLICIES),
         ("docs/data.md", FORMATS),
         ("docs/architecture.md", ENGINES),
-        ("docs/commands/simulate.md", USERS),
+        ("docs/commands/simulate.md", USERS | RANKERS | PRIOR_MODELS),
+        ("docs/exploration.md", RANKERS | PRIOR_MODELS),
         ("docs/commands/clicks.md", FITS),
         ("docs/click-models.md", FITS),
         ("docs/models.md", MODELS),

@@ -37,6 +37,12 @@ FEATURES = {
     "item": [item for _, items in PAGES[::2] for item in items],
     "x": [0.1, 0.5, 0.2, 0.3, 0.9],
 }
+DOCUMENTS = {
+    "query": [f"{Q}{i // 8}" for i in range(80)],
+    "item": [f"{A}{i}" for i in range(80)],
+    "x": [i % 7 for i in range(80)],
+    "grade": [i % 3 for i in range(80)],
+}
 MADE: dict[str, Callable[[Log], Answer]] = {  # by the class that it is
     "Evaluation": lambda log: cr.evaluate(log, TARGET),
     "Comparison": lambda log: cr.compare(log, TARGET),
@@ -48,6 +54,10 @@ MADE: dict[str, Callable[[Log], Answer]] = {  # by the class that it is
     "Solved": lambda log: cr.optimize(log, by="lp-list", clip=5),
     "Learnt": lambda log: cr.optimize(log, by="pi-opt", features=FEATURES),
     "Learning": lambda log: cr.learn(log, general=TARGET, special="both"),
+    "Simulation": lambda log: replace(
+        cr.simulate_sessions(DOCUMENTS, "grade", rankers="bm25,truth", sessions=60, trials=2),
+        reading=cr.check(log).reading,
+    ),
     "Reproduction": lambda log: Reproduction(
         paper="a paper", tables=[], findings=[PaperFinding(ODD, "here", "yes", "1")], numbers={"x": math.nan},
         notes=list(cr.check(log).notes), reading=cr.check(log).reading,

@@ -21,7 +21,8 @@ COMMANDS = {  # with what each is for: the first sentence of its help
     "optimize": "The ranking with the best lower bound for each query, or a policy that is best by other lights.",
     "learn": "Learn from clicks, and let what was learnt act only where a bound says that it wins.",
     "rank": "Write the rankings of a policy as rows of query, items and probability.",
-    "simulate": "Make a click log from a made-up world whose truth is known.",
+    "simulate": "Make a click log from a made-up world whose truth is known; or, with --sessions, play a ranking "
+    "service.",
     "reproduce": "Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals "
     "are right.",
     "demo": "Simulate a log, check it, judge three policies beside the truth, compare, optimize, report, and learn.",

@@ -1,4 +1,4 @@
-"""`counterrank simulate`: a log from a made-up world, with the policies and the truth to judge by."""
+"""`counterrank simulate`: a log from a made-up world with its truth, or rankers that serve and learn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from counterrank.cli.common import console, print_json, print_table
 from counterrank.cli.files import WRITES_FILE, WRITES_TABLE
 from counterrank.cli.options import AnswerOptions
+from counterrank.cli.sessions import SessionOptions
 from counterrank.errors import InputError
 from counterrank.output import write
 from counterrank.screen import json_text
@@ -39,7 +40,11 @@ class WorldOptions:
 
 def simulate(
     *,
-    out: Annotated[Path, typer.Option(help="The log: .parquet, .csv or .jsonl (the last two also .gz)."), WRITES_TABLE],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The log: .parquet, .csv or .jsonl (the last two also .gz). Needed without --sessions."),
+        WRITES_TABLE,
+    ] = None,
     impressions: Annotated[int, typer.Option(help="Rows of the log.")] = 100_000,
     days: Annotated[int, typer.Option(help="Days, of equally many impressions.")] = 7,
     drift: Annotated[float, typer.Option(help="How much each day's logging scores differ (standard deviation).")] = 0.0,
@@ -58,16 +63,24 @@ def simulate(
         Path | None, typer.Option(help="JSON file with the true values of the three policies."), WRITES_FILE
     ] = None,
     world: WorldOptions = WorldOptions(),
+    service: SessionOptions = SessionOptions(),
     answer: AnswerOptions = AnswerOptions(),
 ) -> None:
-    """Make a click log from a made-up world whose truth is known.
+    """Make a click log from a made-up world whose truth is known; or, with --sessions, play a ranking service.
 
-    Example:
+    Examples:
 
         counterrank simulate --out clicks.parquet --better-out new.parquet --impressions 100000
+
+        counterrank simulate --sessions auto --letor mq2008 --ranker ebrank,ucbrank --exploration tune
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")
+    if service.asked():
+        service.play(seed, out, answer.as_json)
+        return
+    if out is None:
+        raise InputError("`out` is not given: name the file of the log, or play a service with `sessions`")
     made = make_world(**asdict(world), seed=seed)
     written = {"log": str(out)}
     choices = {"logging": (logging_out, made.logging_scores), "better": (better_out, made.better)}

@@ -15,6 +15,7 @@ from counterrank.lab.result import PaperFinding, PaperTable, Reproduction
 
 REPRODUCTIONS = {
     "cief2024": "counterrank.lab.cief2024",
+    "ebrank2023": "counterrank.lab.ebrank2023",
     "genspec2021": "counterrank.lab.genspec2021",
     "li2018": "counterrank.lab.li2018",
     "swaminathan2017": "counterrank.lab.swaminathan2017",

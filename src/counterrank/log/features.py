@@ -47,12 +47,12 @@ class Features:
         return out, np.isnan(out[:, 0])
 
 
-def read_features(source: Any, *, format: str | None = None) -> Features:
+def read_features(source: Any, *, format: str | None = None, missing: bool = False) -> Features:
     """Features from a file or a table.
 
     source: a path (Parquet, CSV, JSON Lines, a folder or glob of them, `file.duckdb:table`), a pandas, Polars, Arrow or
     Ibis table, or a dict of columns. format: "letor" for LETOR / SVMlight text, which names in .txt, .letor, .svm and
-    .svmlight tell by themselves; its labels are left out.
+    .svmlight tell by themselves; its labels are left out. missing: whether a table may lack numbers (NaN).
 
     >>> read_features({"query": ["q", "q"], "item": ["a", "b"], "price": [1, 2]}).values.tolist()
     [[1.0], [2.0]]
@@ -71,11 +71,12 @@ def read_features(source: Any, *, format: str | None = None) -> Features:
         label = opened.label
         names, notes = _numeric(opened)
         notes += opened.notes
-        table = opened.read({"query": "query", "item": "item", **{_ours(name): name for name in names}})
+        ours = {_ours(name): name for name in names}
+        table = opened.read({"query": "query", "item": "item", **ours}, ours if missing else ())
         values = np.stack([table[_ours(name)].to_numpy() for name in names], axis=1).astype(np.float64, copy=False)
     query, item = (table[name].combine_chunks() for name in ("query", "item"))
     found = Features(query, item, names, values, notes)
-    _check(found, label)
+    _check(found, label, missing)
     return found
 
 
@@ -118,12 +119,12 @@ def _is_number(part: Part, name: str) -> bool:
     )
 
 
-def _check(features: Features, label: str) -> None:
+def _check(features: Features, label: str, missing: bool) -> None:
     if len(features) == 0:
         raise InputError(f"{label} has no rows: {FORM}")
     if not features.names:
         raise InputError(f"{label} has no numeric column: {FORM}")
-    bad = np.argwhere(~(np.abs(features.values) <= LARGEST))
+    bad = np.argwhere(~((np.abs(features.values) <= LARGEST) | (missing & np.isnan(features.values))))
     if len(bad):
         row, column = bad[0]
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -45,9 +45,12 @@ class Source:
         rest = [set(part.columns) for part in self.parts[1:]]
         return [name for name in self.parts[0].columns if all(name in columns for columns in rest)]
 
-    def read(self, wanted: Mapping[str, str]) -> pa.Table:
-        """These columns (our name -> theirs) under our names: ids as text, `items` as lists, others as numbers."""
-        tables = [table for part in self.parts if (table := _read(part, wanted)) is not None]
+    def read(self, wanted: Mapping[str, str], empty: Container[str] = ()) -> pa.Table:
+        """These columns (our name -> theirs) under our names: ids as text, `items` as lists, others as numbers.
+
+        Those in `empty` may lack values, which are null then.
+        """
+        tables = [table for part in self.parts if (table := _read(part, wanted, empty)) is not None]
         table = pa.concat_tables(tables) if tables else pa.table({})
         if table.num_rows == 0:
             raise InputError(f"{self.label} has no rows: give a source with at least one row")
@@ -62,7 +65,7 @@ def open_source(source: Any, what: str = "policy") -> Source:
     return Source(part.name, [part])
 
 
-def _read(part: Part, wanted: Mapping[str, str]) -> pa.Table | None:
+def _read(part: Part, wanted: Mapping[str, str], empty: Container[str]) -> pa.Table | None:
     """The rows of one part, or nothing where it has none."""
     for theirs in wanted.values():
         if part.columns.count(theirs) > 1:
@@ -78,7 +81,8 @@ def _read(part: Part, wanted: Mapping[str, str]) -> pa.Table | None:
         for ours in wanted:
             given = batch.column(ours)
             columns[ours] = _converted(given, ours, part.name)
-            missing = pc.index(pc.is_null(columns[ours]), True).as_py()
+            wrong = pc.is_null(columns[ours])
+            missing = pc.index(pc.and_(wrong, pc.is_valid(_blank(given))) if ours in empty else wrong, True).as_py()
             if missing >= 0:
                 if isinstance(part, TextPart) and all(batch.column(c)[missing].as_py() is None for c in wanted):
                     line = _shown(_original(part, before + missing, ""))
@@ -89,6 +93,11 @@ def _read(part: Part, wanted: Mapping[str, str]) -> pa.Table | None:
         done.append(pa.RecordBatch.from_pydict(columns))
         before += len(batch)
     return pa.Table.from_batches(done) if done else None
+
+
+def _blank(values: pa.Array) -> pa.Array:
+    """The same with empty texts as nulls."""
+    return pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
 
 
 def _converted(values: pa.Array, ours: str, name: str) -> pa.Array:

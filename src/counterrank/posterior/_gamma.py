@@ -6,6 +6,7 @@ import math
 
 from counterrank.compiled import njit
 
+_TINY = 1e-150
 _FAR = 10.0  # from here on the series below err by less than 1e-12
 
 
@@ -14,13 +15,16 @@ def log_rise(a: float, n: float) -> float:
     """log Γ(a + n) − log Γ(a), for a > 0 and n ≥ 0."""
     if n == 0.0:
         return 0.0
-    ratio = 1.0
+    ratio, small = 1.0, 0.0
     while a < _FAR:
         ratio *= a / (a + n)
+        if ratio < _TINY:  # before it becomes 0
+            small += math.log(ratio)
+            ratio = 1.0
         a += 1.0
     b = a + n
     main = (b - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0)
-    return float(main + _tail(b) - _tail(a) + math.log(ratio))
+    return float(main + _tail(b) - _tail(a) + math.log(ratio) + small)
 
 
 @njit()

@@ -43,3 +43,14 @@ def train(data: Any, rounds: int, shape: dict[str, Any]) -> Any:
 
 def _threads(cells: int) -> dict[str, Any]:
     return {**PARAMETERS, "num_threads": 2 if cells > LARGE else 1}
+
+
+def booster(data: Any, shape: dict[str, Any]) -> Any:
+    """A booster without trees, to which `update` adds by slopes of one's own."""
+    own = {"objective": "none", "boost_from_average": False}
+    return load().Booster({**_threads(data.num_data() * data.num_feature()), **shape, **own}, data)
+
+
+def of_text(text: str) -> Any:
+    """A booster from its own text, which is data."""
+    return load().Booster(model_str=text)

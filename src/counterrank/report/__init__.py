@@ -1,5 +1,6 @@
 """Pages and pictures: one HTML file, charts as SVG. It knows nothing of estimators."""
 
+from counterrank.report.curves import Curve, curves
 from counterrank.report.histogram import histogram
 from counterrank.report.ident import ident, sentence
 from counterrank.report.lines import Series, lines
@@ -14,6 +15,7 @@ __all__ = [
     "Cell",
     "Child",
     "Column",
+    "Curve",
     "Markup",
     "Picture",
     "Reference",
@@ -21,6 +23,7 @@ __all__ = [
     "Series",
     "Whisker",
     "bullets",
+    "curves",
     "element",
     "facts",
     "histogram",

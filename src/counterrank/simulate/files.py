@@ -56,7 +56,7 @@ def _zipped(stream: BinaryIO) -> IO[bytes]:
 def _write_lines(stream: IO[bytes], batch: pa.RecordBatch) -> None:
     parts: list[object] = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        parts += [("{" if not parts else ", ") + json.dumps(name) + ": ", _as_json(column)]
+        parts += [("{" if not parts else ", ") + json.dumps(name) + ": ", pc.fill_null(_as_json(column), "null")]
     lines = pc.binary_join_element_wise(*parts, "}\n", "")
     for text in _whole(lines):
         stream.write(text.as_buffer())
@@ -74,7 +74,7 @@ def _as_json(column: pa.Array) -> pa.Array:
     if pa.types.is_list(column.type):
         ends = pa.array(column.offsets.to_numpy() - column.offsets[0].as_py(), pa.int32())
         joined = pc.binary_join(pa.ListArray.from_arrays(ends, _as_json(column.flatten())), ", ")
-        return pc.binary_join_element_wise("[", joined, "]", "")
+        return pc.if_else(column.is_null(), None, pc.binary_join_element_wise("[", joined, "]", ""))
     if pa.types.is_string(column.type):
         coded = column.dictionary_encode()
         quoted = pa.array([json.dumps(text, ensure_ascii=False) for text in coded.dictionary.to_pylist()], pa.string())

@@ -31,6 +31,12 @@ def mix(value):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
+def uniform(key, number):  # type: ignore[no-untyped-def]
+    """The `number`-th draw from [0, 1) of a key: the same whenever it is asked for, whoever asked for others."""
+    return (mix(np.uint64(key) ^ mix(np.uint64(number))) >> np.uint64(11)) * 2.0**-53
+
+
+@njit(inline="always")
 def start_key(query, secret):  # type: ignore[no-untyped-def]
     """The key of a query's empty ranking."""
     return mix(np.uint64(query) * secret[0] + secret[1])
