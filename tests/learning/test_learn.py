@@ -71,10 +71,9 @@ def test_bounds_and_decisions_are_those_of_a_calculation_row_by_row(
     for row in found.gate.to_pylist():
         query = row["query"]
         value, lower, upper = ends(slow, query, gate, confidence, slow.special(query, train), slow.ranked(query))
-        near = close if gate != "betting" else {"abs": 2e-6 * (upper - lower) + 1e-9}
         assert row["difference"] == pytest.approx(value, **close)
-        assert row["lower"] == pytest.approx(lower, **near)
-        assert row["upper"] == pytest.approx(upper, **near)
+        assert row["lower"] == pytest.approx(lower, **close)
+        assert row["upper"] == pytest.approx(upper, **close)
         assert (row["acts"] == "special") == (row["lower"] > 0)
         assert row["impressions"] == len(slow.of(selection, query))
         assert row["clicks"] == sum(sum(r["clicks"]) for r in slow.of(selection, query))

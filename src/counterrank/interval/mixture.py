@@ -18,7 +18,7 @@ from counterrank.compiled import njit
 STEP, FIRST, LAST = 0.5, -16.0, 5.0  # of the logits of the bets
 FLAT = -5.5, 1.0  # between these all logits have the same weight: bets from 0.4 % to 73 %
 BELOW, ABOVE = 0.3, 1.0  # how fast the weight falls outside, per unit of the logit
-CLOSE, NEAR = 1e-10, 1e-6  # relative to the distance from the mean: of one bound, and of many at once
+CLOSE, NEAR = 1e-10, 1e-9  # relative to the distance from the mean: of one bound, and of many at once
 ROUNDING = 1e-13  # the least step, relative; it doubles with every step back
 ROUNDS = 100
 MANY, TINY = 1e5, 1e-4  # where many bounds are asked for, bets this small say nothing of fewer impressions: left out
