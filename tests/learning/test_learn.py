@@ -172,7 +172,7 @@ def test_counted_shuffled_split_and_written_out_logs_give_the_same_answer(tmp_pa
 @pytest.mark.spark
 def test_spark_gives_the_same_answer() -> None:
     log = rows(11, 200)
-    same(cr.learn(table(log), **OPTIONS), cr.learn(table(log), engine="local[1]", **OPTIONS))
+    same(cr.learn(table(log), **OPTIONS), cr.learn(table(log), engine="local[2]", **OPTIONS))
 
 
 def test_fewer_than_two_clicks_leave_logging_in_place() -> None:

@@ -112,8 +112,8 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     last = Path(done.output.splitlines()[-1])
     assert last.suffix == ".html"
-    assert "counterrank evaluate" in read(last).text
-    assert done.output.count("2,000 rows read, none set aside") == 4  # check, evaluate, compare, optimize
+    assert "counterrank learn" in read(last).text
+    assert done.output.count("2,000 rows read, none set aside") == 5  # check, evaluate, compare, optimize, learn
 
 
 def test_the_command_writes_one(files: tuple[Path, Path], tmp_path: Path) -> None:

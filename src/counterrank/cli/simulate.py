@@ -38,6 +38,26 @@ class WorldOptions:
     uniform_share: Annotated[float, typer.Option(help="Share of impressions with a uniform ranking.")] = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class TruthOptions:
+    """Files beside the log: policies of the world, and what they are truly worth."""
+
+    panel: ClassVar[str] = "Policies and truth"
+
+    logging_out: Annotated[
+        Path | None, typer.Option(help="Scores of the logging policy (read with --temperature 1)."), WRITES_TABLE
+    ] = None
+    better_out: Annotated[
+        Path | None, typer.Option(help="Scores of a better policy: true attraction."), WRITES_TABLE
+    ] = None
+    worse_out: Annotated[
+        Path | None, typer.Option(help="Scores of a worse policy: true attraction reversed."), WRITES_TABLE
+    ] = None
+    truth_out: Annotated[
+        Path | None, typer.Option(help="JSON file with the true values of the three policies."), WRITES_FILE
+    ] = None
+
+
 def simulate(
     *,
     out: Annotated[
@@ -50,18 +70,7 @@ def simulate(
     drift: Annotated[float, typer.Option(help="How much each day's logging scores differ (standard deviation).")] = 0.0,
     drift_share: Annotated[float, typer.Option(help="Share of the queries that drift touches each day.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 0,
-    logging_out: Annotated[
-        Path | None, typer.Option(help="Scores of the logging policy (read with --temperature 1)."), WRITES_TABLE
-    ] = None,
-    better_out: Annotated[
-        Path | None, typer.Option(help="Scores of a better policy: true attraction."), WRITES_TABLE
-    ] = None,
-    worse_out: Annotated[
-        Path | None, typer.Option(help="Scores of a worse policy: true attraction reversed."), WRITES_TABLE
-    ] = None,
-    truth_out: Annotated[
-        Path | None, typer.Option(help="JSON file with the true values of the three policies."), WRITES_FILE
-    ] = None,
+    beside: TruthOptions = TruthOptions(),
     world: WorldOptions = WorldOptions(),
     service: SessionOptions = SessionOptions(),
     answer: AnswerOptions = AnswerOptions(),
@@ -83,16 +92,16 @@ def simulate(
         raise InputError("`out` is not given: name the file of the log, or play a service with `sessions`")
     made = make_world(**asdict(world), seed=seed)
     written = {"log": str(out)}
-    choices = {"logging": (logging_out, made.logging_scores), "better": (better_out, made.better)}
-    for name, (path, policy) in {**choices, "worse": (worse_out, made.worse)}.items():
+    choices = {"logging": (beside.logging_out, made.logging_scores), "better": (beside.better_out, made.better)}
+    for name, (path, policy) in {**choices, "worse": (beside.worse_out, made.worse)}.items():
         if path is not None:
             policy().save(path)
             written[name] = str(path)
     clicks = write_log(made, out, impressions, seed + 1, days=days, drift=drift, drift_share=drift_share)
     truths = _truths(made)
-    if truth_out is not None:
-        written["truth"] = str(truth_out)
-        write(truth_out, (json_text(truths, indent=2) + "\n").encode(), "--truth-out")
+    if beside.truth_out is not None:
+        written["truth"] = str(beside.truth_out)
+        write(beside.truth_out, (json_text(truths, indent=2) + "\n").encode(), "--truth-out")
     result = {
         "impressions": impressions,
         "queries": world.queries,

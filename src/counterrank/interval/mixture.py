@@ -66,7 +66,7 @@ def log_capitals(starts, counts, sums, low, high, sizes, least, m, bets, weights
     for g in range(len(starts) - 1):
         most = max(most, starts[g + 1] - starts[g])
     y, mass, size = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
-    few = np.searchsorted(bets, TINY)
+    few = np.searchsorted(bets, TINY) if len(starts) > 2 else 0
     room = np.empty((5, len(bets)))
     final = np.zeros(2)
     for g in range(len(starts) - 1):
