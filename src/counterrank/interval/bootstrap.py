@@ -11,6 +11,7 @@ from counterrank.interval.base import NoInterval, Spread
 REPLICATES = 10_000
 AT_A_TIME = 2_000_000  # numbers drawn at a time
 TINY = 1e-6
+ROUNDING = 1e-9  # relative: influences and replicates that are smaller are 0 but for rounding
 
 
 def bootstrap(spread: Spread, confidence: float, replicates: int = REPLICATES) -> tuple[float, float]:
@@ -30,6 +31,7 @@ def bootstrap(spread: Spread, confidence: float, replicates: int = REPLICATES) -
     if second <= 0 or spread.stderr <= 0:
         return spread.value, spread.value
     moved = _replicates(counts, means, replicates) * (spread.stderr / np.sqrt(second))
+    moved[np.abs(moved) <= ROUNDING * spread.stderr] = 0.0
     below = np.clip((moved < 0).mean() + (moved == 0).mean() / 2, TINY, 1 - TINY)
     unit = NormalDist()
     bias, skew = unit.inv_cdf(float(below)), float(third / (6 * second**1.5))
@@ -44,7 +46,7 @@ def bootstrap(spread: Spread, confidence: float, replicates: int = REPLICATES) -
 def _replicates(counts: np.ndarray, means: np.ndarray, number: int) -> np.ndarray:
     """Σψ of each replicate; buckets with equal influences, such as 0, are left out."""
     rng = np.random.default_rng(0)
-    used = means != 0
+    used = np.abs(means) > ROUNDING * np.abs(means).max()
     counts, means = counts[used], means[used]
     expected = float(counts @ means)
     out = np.empty(number)
