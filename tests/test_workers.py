@@ -37,7 +37,7 @@ def test_sparks_tests_stay_on_one_worker(tmp_path: Path) -> None:
     lines = [line.split() for line in (tmp_path / "workers.txt").read_text().splitlines()]
     assert len(lines) == 24
     assert len({worker for kind, worker in lines if kind == "local[2]"}) == 1
-    assert len({worker for kind, worker in lines if kind == "plain"}) == 2
+    assert len({worker for _, worker in lines}) == 2  # which of them takes the plain ones is a matter of speed
 
 
 def test_hypothesis_draws_the_same_every_time() -> None:
