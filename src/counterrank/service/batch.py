@@ -43,7 +43,7 @@ _KEPT = (
     "INSERT INTO kept (key, epoch, shown) VALUES (?, ?, ?) "
     "ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, shown = excluded.shown"
 )
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class Batch:
 
 def _row(sequence: int, shown: Shown) -> tuple[Any, ...]:
     return (
-        sequence, shown.impression, shown.at, shown.query, _json(shown.items), shown.propensity,
+        sequence, shown.impression, shown.at, shown.query, json_text(shown.items), shown.propensity,
         pack(shown.item_propensities), shown.policy, shown.model, shown.cluster, shown.user_key, shown.explored,
         shown.deferred, shown.counted, shown.epoch,
     )  # fmt: skip
@@ -261,8 +261,8 @@ def _counted(sequence: int, given: Given, impression: _Known) -> tuple[tuple[Any
     impression.waiting = False
     late = given.at - impression.at > LATE
     row = (
-        sequence, given.event, impression.sequence, _json(clicks), _json(fresh), opens, given.reward, given.at, late,
-        given.digest,
+        sequence, given.event, impression.sequence, json_text(clicks), json_text(fresh), opens, given.reward, given.at,
+        late, given.digest,
     )  # fmt: skip
     change = feedback_change(sequence, impression.query, impression.items, fresh, opens)
     return row, change, Receipt(False, late, len(fresh), sequence)

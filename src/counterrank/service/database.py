@@ -130,11 +130,17 @@ class Database:
 
     def among(self, column: str) -> str:
         """A condition that a column is one of a list, which is one parameter (see `listed`)."""
-        return column + (" IN (SELECT value FROM json_each(?))" if self.lite else " = ANY(%s)")
+        return f"{column} IN (SELECT value FROM json_each(?))" if self.lite else f"{column} = ANY(%s)"  # noqa: S608
 
     def statement(self, text: str) -> str:
         """SQL with ? for parameters, as this driver wants it."""
         return text if self.lite else text.replace("?", "%s")
+
+    def stream(self, connection: Connection, text: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+        """Rows of a statement with ? for parameters, a few thousand in memory at a time."""
+        options = {"stream_results": True, "yield_per": 2000}
+        with connection.exec_driver_sql(self.statement(text), values, execution_options=options) as found:
+            yield from found
 
     def close(self) -> None:
         """Close all connections."""

@@ -50,6 +50,15 @@ def advance(database: Database) -> int:
                 set_number(database, connection, "folded_to", step)
 
 
+def catch_up(database: Database, connection: Connection) -> int:
+    """Fold what came since `advance` inside a transaction of the writer; the last event."""
+    folded, last = number(connection, "folded_to", "sequence")
+    if folded < last:
+        add(database, connection, "evidence", added(changes(database, connection, folded, last)))
+        set_number(database, connection, "folded_to", last)
+    return last
+
+
 def _fitting(found: list[Change], until: int) -> tuple[Cells, int]:
     """As many changes as fit into one transaction, added up; and up to which event these are."""
     cells: Cells = {}
@@ -67,6 +76,7 @@ def add(database: Database, connection: Connection, table: str, cells: Cells) ->
 
 
 def write_cells(database: Database, connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    """Add rows of (key, position, query, item, shown, clicked) to a table of cells."""
     if not rows:
         return
     text = (
@@ -75,6 +85,15 @@ def write_cells(database: Database, connection: Connection, table: str, rows: li
         f"clicked = {table}.clicked + excluded.clicked"
     )
     connection.exec_driver_sql(database.statement(text), rows)
+
+
+def subtract(database: Database, connection: Connection, table: str, cells: Cells) -> None:
+    """Take counts off a table of cells, and cells that are then empty with them."""
+    add(database, connection, table, {cell: [-shown, -clicked] for cell, (shown, clicked) in cells.items()})
+    text = f"DELETE FROM {table} WHERE key = ? AND position = ? AND shown = 0 AND clicked = 0"  # noqa: S608
+    rows = [(pair_key(query, item), position) for query, item, position in cells]
+    if rows:
+        connection.exec_driver_sql(database.statement(text), rows)
 
 
 def set_number(database: Database, connection: Connection, name: str, value: int) -> None:

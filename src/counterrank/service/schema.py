@@ -35,7 +35,7 @@ impressions = Table(
     tables,
     Column("sequence", _long, primary_key=True, autoincrement=False),
     Column("impression", Text, nullable=False, unique=True),
-    Column("at", Double, nullable=False),
+    Column("at", Double, nullable=False, index=True),
     Column("query", Text, nullable=False),
     Column("items", Text, nullable=False),  # a JSON list; null where an item's traces were erased
     Column("propensity", Double, nullable=False),
@@ -121,7 +121,6 @@ models = Table(
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("at", Double, nullable=False),
     Column("notes", Text, nullable=False),
-    Column("active", Boolean, nullable=False),
 )
 model_files = Table(
     "model_files",
@@ -131,23 +130,34 @@ model_files = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
-NUMBERS = ("sequence", "folded_to", "forgotten_to", "generation", "epoch", "items_version")
+imports = Table(
+    "imports",  # logs that were counted before the service's own events
+    tables,
+    Column("digest", Text, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("impressions", BigInteger, nullable=False),
+)
+
+NUMBERS = (
+    "sequence",  # of the last event
+    "folded_to",  # the event up to which evidence is folded
+    "forgotten_to",  # the last event that was folded into the checkpoint
+    "generation",  # grows when evidence changes in other ways than by events
+    "epoch",  # of the policy setting
+    "items_version",  # of the features that were put last
+    "model",  # the version that serves; 0: none
+    "base_impressions",  # whose events are not there: forgotten, or imported
+    "base_feedback",
+)
 
 
 def pair_key(query: str | None, item: str) -> bytes:
-    """The key of a pair of query and item: 16 bytes, the same everywhere."""
+    """The key of a pair of query and item, or of an item for all queries: 16 bytes, the same everywhere."""
     length = b"-" if query is None else str(len(query)).encode()
     return blake2b(b"%b:%b%b" % (length, (query or "").encode(), item.encode()), digest_size=16).digest()
 
 
-def _begin(connection: Connection) -> None:
-    """Version 1: all tables."""
-    tables.create_all(connection)
-    connection.execute(meta.insert(), [{"name": name, "value": 0} for name in NUMBERS])
-
-
-STEPS: list[Callable[[Connection], None]] = [_begin]  # the n-th makes version n of version n - 1
-VERSION = len(STEPS)
+STEPS: list[Callable[[Connection], None]] = []  # the n-th makes version n + 1 of version n
 
 
 def version_of(connection: Connection) -> int:
@@ -155,19 +165,22 @@ def version_of(connection: Connection) -> int:
     if not inspect(connection).has_table("meta"):
         return 0
     found = connection.execute(meta.select().where(meta.c.name == "schema")).first()
-    return int(found.value) if found else 0
+    if found is None:
+        raise InputError("there is a table `meta` that is not ours: give a database of its own to the store")
+    return int(found.value)
 
 
 def migrate(connection: Connection) -> None:
-    """Run the steps that this database has not seen. The caller holds the lock of writers, and commits."""
-    found = version_of(connection)
-    if found > VERSION:
-        raise InputError(
-            f"the store has schema version {found}, this program knows {VERSION} at most: use the newer program"
-        )
-    for step in STEPS[found:]:
-        step(connection)
+    """Make the tables, or run the steps that a database has not seen; the caller commits."""
+    found, version = version_of(connection), 1 + len(STEPS)
+    if found > version:
+        raise InputError(f"the store has schema {found}, this program knows {version} at most: use the newer program")
     if found == 0:
-        connection.execute(meta.insert().values(name="schema", value=VERSION))
-    elif found < VERSION:
-        connection.execute(meta.update().where(meta.c.name == "schema").values(value=VERSION))
+        tables.create_all(connection, checkfirst=False)
+        numbers = {**dict.fromkeys(NUMBERS, 0), "schema": version}
+        connection.execute(meta.insert(), [{"name": name, "value": value} for name, value in numbers.items()])
+        return
+    for step in STEPS[found - 1 :]:
+        step(connection)
+    if found < version:
+        connection.execute(meta.update().where(meta.c.name == "schema").values(value=version))

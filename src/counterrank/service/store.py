@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from counterrank.service import fold, setting
+from counterrank.engine import Engine
+from counterrank.service import catalogue, fold, priors, setting
+from counterrank.service.backup import backup, restore
 from counterrank.service.batch import page_of
+from counterrank.service.catalogue import Features
 from counterrank.service.database import Database
-from counterrank.service.events import Change, Evidence, Given, Page, PolicySetting, Receipt, Shown
+from counterrank.service.erase import Erased, erase_item, erase_user
+from counterrank.service.events import Change, Evidence, Given, Model, Page, PolicySetting, Receipt, Shown
+from counterrank.service.export import Choice, Exported, export
 from counterrank.service.follow import changes, check_there, number
+from counterrank.service.imported import Imported, import_log
+from counterrank.service.retention import Forgotten, forget
+from counterrank.service.schema import NUMBERS
+from counterrank.service.verify import Verified, verify
 from counterrank.service.writer import BATCH, QUEUE, Writer
 
 
@@ -136,6 +147,71 @@ class Store:
     def fold(self) -> int:
         """Bring the evidence up to the last event; its sequence."""
         return fold.advance(self.database)
+
+    def verify(self) -> Verified:
+        """Fold all events anew and compare with the evidence, pair by pair."""
+        return verify(self.database)
+
+    def put_items(self, items: Sequence[Features]) -> int:
+        """Store features of (item, query or None for all); how many items they are of."""
+        return catalogue.put(self.database, items)
+
+    def item(self, item: str, query: str | None = None) -> dict[str, float] | None:
+        """An item's features; those of (query, item) win."""
+        return catalogue.get(self.database, item, query)
+
+    def features_since(self, version: int) -> tuple[int, list[Features]]:
+        """Features that were put after a version, and the version they lead to."""
+        return catalogue.since(self.database, version)
+
+    def models(self) -> list[Model]:
+        """All versions of the prior's model, oldest first, without their files' content."""
+        return priors.every(self.database)
+
+    def model(self, version: int | None = None) -> Model | None:
+        """A version with its files; None: the one that serves, if any does."""
+        return priors.get(self.database, version)
+
+    def add_model(
+        self, files: dict[str, bytes], notes: dict[str, Any] | None = None, *, activate: bool = True, keep: int = 10
+    ) -> Model:
+        """A new version of the prior's model; beside the one that serves, the newest `keep` stay."""
+        return priors.add(self.database, files, notes or {}, activate, keep)
+
+    def activate_model(self, version: int) -> Model:
+        """Let this version serve."""
+        return priors.activate(self.database, version)
+
+    def numbers(self) -> dict[str, int]:
+        """All numbers of the store at one moment, by one small read: sequence, epoch, items_version, model, …"""
+        with self.database.reading() as connection:
+            return dict(zip(NUMBERS, number(connection, *NUMBERS), strict=True))
+
+    def forget(self, keep_days: float, now: float | None = None) -> Forgotten:
+        """Fold events older than this into the checkpoint."""
+        return forget(self.database, keep_days, now)
+
+    def erase(self, *, user_key: str | None = None, clusters: Sequence[str] = (), item: str | None = None) -> Erased:
+        """Erase the traces of a user or of an item."""
+        if item is not None:
+            return erase_item(self.database, item)
+        return erase_user(self.database, user_key, clusters)
+
+    def backup(self, path: str | Path) -> int:
+        """Write the store to a file while it runs; the last event in it."""
+        return backup(self.database, path)
+
+    def restore(self, path: str | Path) -> int:
+        """Fill this store, which is empty, from a backup; the last event in it."""
+        return restore(path, self.database)
+
+    def export(self, path: str | Path, choice: Choice | None = None) -> Exported:
+        """Write the log of what was shown and clicked."""
+        return export(self.database, Path(path), choice or Choice())
+
+    def import_log(self, log: Any, *, engine: str | Engine = "duckdb", again: bool = False) -> Imported:
+        """Begin with the evidence of a log."""
+        return import_log(self.database, log, engine=engine, again=again)
 
     def close(self) -> None:
         """Write what waits, and let go of the database."""
