@@ -43,13 +43,21 @@ class Database:
         self.lite = self.url.get_backend_name() == "sqlite"
         self.path = self.url.database if self.lite else None
         if self.path is not None and not create and not os.path.isfile(self.path):
-            raise InputError(f"{url}: there is no such store: check the path")
+            raise InputError(f"{self.name}: there is no such store: check the path")
         self.engine = self._engine()
-        with _told(url):
+        with _told(self.name):
             if self.lite:
                 self._prepare_file()
             with self.writing() as connection:
+                if not create and schema.version_of(connection) == 0:
+                    raise InputError(f"{self.name}: there is no store in it: check the address")
                 schema.migrate(connection)
+
+    @property
+    def name(self) -> str:
+        """The address without password and options."""
+        plain = self.url.set(query={}, drivername=self.url.get_backend_name())
+        return plain.render_as_string(hide_password=True)
 
     def _engine(self) -> Engine:
         if self.lite:
@@ -175,16 +183,15 @@ def _set_up(connection: Any, record: object) -> None:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _told(name: str) -> Iterator[None]:
     """Why a store cannot be opened, in one line without its password."""
     try:
         yield
     except ImportError as error:
-        raise NotInstalled(f"{error.name} is not installed: pip install 'counterrank[serve]'") from None
+        raise NotInstalled(f"{error.name} is not installed: pip install '.[serve]'") from None
     except Away as error:
-        place = parse(url).render_as_string(hide_password=True).replace("+psycopg", "").replace("+pysqlite", "")
         raise InputError(
-            f"{place}: the store cannot be opened ({error}): check that it is there and may be used"
+            f"{name}: the store cannot be opened ({error}): check that it is there and may be used"
         ) from None
 
 

@@ -214,7 +214,9 @@ class Service:
         how = (setting.exploration, self.by_exposure, float(settings.new_below), budget, float(asked.k))
         order = base_order(at, state.counts, state.belief, own, given, (float(ranks.by), *how), out)
         if setting.name == "logging":
-            best = base_order(at, state.counts, state.belief, own, NONE, (float(BY_POSTERIOR), *how), np.empty_like(out))
+            best = base_order(
+                at, state.counts, state.belief, own, NONE, (float(BY_POSTERIOR), *how), np.empty_like(out)
+            )
             self._apprentice(order[: asked.k], best[: asked.k])
         return order, out, ranks.by
 
@@ -253,8 +255,18 @@ class Service:
                 why = f"known: {clicks} clicks in {n} impressions"
             found.append(
                 Placed(
-                    asked.items[place], j + 1, row[SCORE], row[MEAN], row[BONUS], n, clicks, row[LOOKS],
-                    (row[ALPHA], row[BETA]), n < below, drawn.item_propensities[j], why,
+                    asked.items[place],
+                    j + 1,
+                    row[SCORE],
+                    row[MEAN],
+                    row[BONUS],
+                    n,
+                    clicks,
+                    row[LOOKS],
+                    (row[ALPHA], row[BETA]),
+                    n < below,
+                    drawn.item_propensities[j],
+                    why,
                 )  # fmt: skip
             )
         return found
@@ -277,9 +289,18 @@ class Service:
         self.metrics.add("fail_open")
         return encode(
             RankAnswer(
-                f"unstored-{new_impression(asked.at)}", asked.query, "logging", None, self.state.as_of, 0.0,
-                pages.pool_size(len(asked.items), self.settings.pool, asked.k), len(asked.items), False, 1.0,
-                self._placed(asked, drawn, out, by, False), True,
+                f"unstored-{new_impression(asked.at)}",
+                asked.query,
+                "logging",
+                None,
+                self.state.as_of,
+                0.0,
+                pages.pool_size(len(asked.items), self.settings.pool, asked.k),
+                len(asked.items),
+                False,
+                1.0,
+                self._placed(asked, drawn, out, by, False),
+                True,
             )  # fmt: skip
         )
 
