@@ -49,7 +49,7 @@ async def dry_run(service: Service, name: str) -> bytes:
 
 def judge(job: dict[str, Any]) -> str:
     """The comparison that a job asks for, as JSON."""
-    from counterrank.comparing import compare
+    from counterrank.comparing.compare import compare
     from counterrank.policy import read_policy
     from counterrank.service.store import Store
 
