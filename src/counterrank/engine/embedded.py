@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.own_weights import sum_weighed, trim, weighed
 from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
@@ -29,6 +30,7 @@ from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
+from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
@@ -93,6 +95,7 @@ class EmbeddedPass:
             "impressions",
             self.plan.metric,
             *(["propensity"] if self.plan.by_propensity else []),
+            *(["item_propensities"] if self.plan.by_item else []),
             *(["cluster"] if self.plan.clusters else []),
             *(["day"] if self.plan.days or self.plan.by_day else []),
         ]
@@ -162,6 +165,9 @@ class EmbeddedPass:
             looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
             patterns=self._patterns(rows, positions) if self.plan.patterns else None,
             days=self.tallier.day_sums(),
+            item_chances=chances.found(rows, found.cells)
+            if (chances := self.tallier.item_chances) is not None
+            else None,
         )
         return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
 
@@ -246,6 +252,19 @@ class EmbeddedPass:
 
         units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
 
+        def add_own(part: CodedRows) -> None:
+            for some in weighed(part, where, table, coefficients):
+                n = None if part.impressions is None else part.impressions[some.rows]
+                counts = np.zeros(0, dtype=np.int64) if n is None else n
+                sum_weighed(
+                    some.query, counts, some.term, some.total, some.weight, coefficients.constant, out, cross[0],
+                    spread[0],
+                )  # fmt: skip
+                if self.plan.clusters or coefficients.by_query:
+                    influence = some.total + coefficients.constant[:, some.query]
+                    cluster = None if part.cluster is None else part.cluster[some.rows]
+                    units.put(n, cluster, some.query, some.term, influence)
+
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
@@ -259,6 +278,10 @@ class EmbeddedPass:
             half = cross.sum(axis=0)  # one side of the diagonal
             return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
 
+        if coefficients.own:
+            for part in self._parts():
+                add_own(part)
+            return done()
         if not self.kept.complete:
             self._sampled = []
             for part in self._again():
@@ -288,6 +311,25 @@ class EmbeddedPass:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(work, range(THREADS)))
         return done()
+
+    def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
+        rows = self._rows_of(pairs)
+        sums = np.zeros((len(cells), 3))
+        for part in self._parts():
+            trim(part, (rows, self._query_of(len(rows)), cells.starts, cells.positions), floor, sums)
+        return Trimmed(*sums.T.copy())
+
+    def _parts(self) -> Iterator[CodedRows]:
+        """All rows, kept or read once more."""
+        if self.kept.complete:
+            yield from self.kept.in_memory
+            yield from self.kept.on_disk()
+            return
+        sampled = []
+        for part in self._again():
+            yield part
+            sampled.append(self._picked(part))
+        self._sampled = sampled
 
     def _blocks(self, cells: Cells, rows: Codes, cell_bytes: int) -> list[tuple[int, int]]:
         """Ranges of queries whose coefficients fit a processor's cache together."""

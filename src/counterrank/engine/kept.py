@@ -12,7 +12,7 @@ from counterrank import temporary
 from counterrank.engine.coder import CodedRows
 from counterrank.errors import InputError
 
-COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster")
+COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster", "chances")
 
 
 class KeptRows:
@@ -53,8 +53,9 @@ class KeptRows:
             coded, starts = columns["coded"], columns["starts"]
             assert coded is not None and starts is not None  # noqa: S101, PT018 - always written
             yield CodedRows(
-                coded, columns["impressions"], starts, columns["reward"], columns["day"], columns["cluster"]
-            )
+                coded, columns["impressions"], starts, columns["reward"], columns["day"], columns["cluster"],
+                columns["chances"],
+            )  # fmt: skip
 
     def _write(self, rows: CodedRows) -> None:
         if self._folder is None:

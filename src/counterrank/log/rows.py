@@ -46,6 +46,7 @@ class Rows:
     clicks: NDArray[np.int8] | None
     reward: NDArray[np.float64] | None
     propensity: NDArray[np.float64] | None
+    item_propensities: NDArray[np.float64] | None  # one for each item key
     impressions: NDArray[np.int64]
     day: NDArray[np.int64] | None
     cluster: Keys | None = None
@@ -87,6 +88,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
     propensity = _number(column.get("propensity"), f"{name}: propensity")
     if propensity is not None:
         _mark(problem, ~((propensity > 0) & (propensity <= 1)), RowProblem.PROPENSITY)
+    chances = _chances(column.get("item_propensities"), offsets, f"{name}: item_propensities", problem)
     impressions = np.ones(len(batch), dtype=np.int64)
     multiplicity = _number(column.get("impressions"), f"{name}: impressions")
     if multiplicity is not None:
@@ -111,6 +113,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         clicks=clicks,
         reward=reward,
         propensity=propensity,
+        item_propensities=chances,
         impressions=impressions,
         day=day,
         cluster=cluster,
@@ -145,6 +148,25 @@ def _clicks(column: pa.Array, offsets: NDArray[np.int64], name: str, problem: ND
     return clicks
 
 
+def _chances(
+    column: pa.Array | None, offsets: NDArray[np.int64], name: str, problem: NDArray[np.int8]
+) -> NDArray[np.float64] | None:
+    """The propensities of the items of all rows, one after the other; what is wrong with them is marked."""
+    if column is None:
+        return None
+    lists = _list(column, name, "DOUBLE[]")
+    own_offsets, values = _unnest(lists)
+    if is_text(values.type):  # of a column that is null throughout
+        values = values.cast(pa.float64())
+    chances = _number(values, name)
+    assert chances is not None  # noqa: S101 - there is a column
+    _mark(problem, _null(lists) | (np.diff(own_offsets) != np.diff(offsets)), RowProblem.PROPENSITIES)
+    outside = ~((chances > 0) & (chances <= 1))
+    if outside.any():
+        _mark(problem, _any_in(outside, own_offsets), RowProblem.ITEM_PROPENSITY)
+    return chances
+
+
 def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
     """Each item at its first place only."""
     clicks = rows.clicks.copy() if rows.clicks is not None else np.zeros(len(rows.item_keys), dtype=np.int8)
@@ -156,6 +178,7 @@ def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
         item_keys=rows.item_keys[keep],
         item_values=rows.item_values.filter(pa.array(keep)),
         clicks=clicks[keep] if rows.clicks is not None else None,
+        item_propensities=rows.item_propensities[keep] if rows.item_propensities is not None else None,
         repaired=int(np.count_nonzero(repeats)),
     )
 
