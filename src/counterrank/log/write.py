@@ -1,4 +1,4 @@
-"""Small results as files."""
+"""Results as files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, cast
 
@@ -59,25 +60,34 @@ def check_folder(path: Path, option: str) -> None:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """A small result as .parquet, .csv, .tsv or .jsonl (text also .gz), ids as they are. In CSV a list is JSON."""
+    write_parts([table], table.schema, path)
+
+
+def write_parts(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
+    """Likewise of a large one, part by part: no more than one of them is in memory."""
     check_output(path, "write to")
     with writing(path) as whole:
         if kind_of(path) == "parquet":
-            pq.write_table(table, whole)
+            with pq.ParquetWriter(whole, schema) as file:
+                for part in parts:
+                    file.write_table(part)
         elif path.name.lower().endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=whole, mode="wb", mtime=0) as zipped:
-                _write_text(table, path, cast(IO[bytes], zipped))
+                _write_text(parts, schema, path, cast(IO[bytes], zipped))
         else:
-            _write_text(table, path, whole)
+            _write_text(parts, schema, path, whole)
 
 
-def _write_text(table: pa.Table, path: Path, stream: IO[bytes]) -> None:
+def _write_text(parts: Iterable[pa.Table], schema: pa.Schema, path: Path, stream: IO[bytes]) -> None:
     file = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     if kind_of(path) == "csv":
         writer = csv.writer(file, delimiter=delimiter_of(path))
-        writer.writerow(table.column_names)
-        writer.writerows(zip(*map(_cells, table.columns), strict=True))
+        writer.writerow(schema.names)
+        for part in parts:
+            writer.writerows(zip(*map(_cells, part.columns), strict=True))
     else:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+        for part in parts:
+            file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in part.to_pylist())
     file.detach()
 
 

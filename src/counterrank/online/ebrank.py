@@ -16,11 +16,17 @@ from counterrank.regress import PRIOR_MODELS, without_features
 @njit(inline="always")
 def posterior(rows, row, examination, by_exposure):  # type: ignore[no-untyped-def]
     """Estimate (eq. 10) and strength: (C + α) / (n + α + β), or by exposure (clicks + α) / (E + α + β)."""
-    n, clicks, weighted, exposure = sums(rows, row, examination)
-    alpha, beta = rows.belief[row, 0], rows.belief[row, 1]
+    return believed(sums(rows, row, examination), rows.belief[row, 0], rows.belief[row, 1], by_exposure)
+
+
+@njit(inline="always")
+def believed(seen, alpha, beta, by_exposure):  # type: ignore[no-untyped-def]
+    """The same of an item of which impressions, clicks, clicks / examination and exposure are known."""
+    n, clicks, weighted, exposure = seen
+    strength = exposure + alpha + beta
     if by_exposure > 0:
-        return (clicks + alpha) / (exposure + alpha + beta), exposure + alpha + beta
-    return (weighted + alpha) / (n + alpha + beta), exposure + alpha + beta
+        return (clicks + alpha) / strength, strength
+    return (weighted + alpha) / (n + alpha + beta), strength
 
 
 @njit(nogil=True)

@@ -1,0 +1,180 @@
+"""The service over HTTP: routes, rights, rates and errors, as an application of Litestar's.
+
+Handlers are plain ASGI: a body is read up to its limit, decoded by its shape and answered as bytes. One table says what
+there is; the OpenAPI document is made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import Litestar
+from litestar.handlers import asgi
+from litestar.types import Receive as LitestarReceive
+from litestar.types import Scope as LitestarScope
+from litestar.types import Send as LitestarSend
+
+from counterrank.service.bodies import MANY, Refused, decoded, encode, invalid
+from counterrank.service.http import Gone, answer, header, read_body, refuse
+from counterrank.service.service import Service
+from counterrank.service.tokens import Caller, Tokens
+
+log = logging.getLogger("counterrank.service")
+BATCH = 1000  # requests in one batch
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a handler gives back."""
+
+    body: bytes
+    kind: bytes = b"application/json"
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a handler."""
+
+    service: Service
+    body: bytes
+    caller: Caller
+    scope: Any
+
+    def query(self, name: str) -> str | None:
+        """A parameter of the address."""
+        from urllib.parse import parse_qs
+
+        try:
+            found = parse_qs(self.scope["query_string"].decode(), keep_blank_values=True, max_num_fields=100)
+        except ValueError:
+            raise invalid("the address cannot be read", name) from None
+        return found[name][0] if name in found else None
+
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What can be done at a path: the right it takes, and whether it is open to everybody."""
+
+    run: Handler
+    right: str | None = None
+    open: bool = False
+    limited: bool = True  # counts against the caller's rate
+
+
+async def rank(call: Call) -> Answer:
+    return Answer(await call.service.rank(call.body))
+
+
+async def feedback(call: Call) -> Answer:
+    return Answer(await call.service.feedback(call.body))
+
+
+async def batch_rank(call: Call) -> Answer:
+    return await _each(call, call.service.rank)
+
+
+async def batch_feedback(call: Call) -> Answer:
+    return await _each(call, call.service.feedback)
+
+
+async def _each(call: Call, run: Callable[[Any], Awaitable[bytes]]) -> Answer:
+    """A list of requests, each with a status of its own; those of one list share a commit."""
+    listed = decoded(MANY, call.body)
+    if len(listed) > BATCH:
+        raise invalid(f"{len(listed)} requests came in one batch: at most {BATCH} are taken")
+
+    async def one(raw: Any) -> dict[str, Any]:
+        try:
+            return {"status": 200} | json.loads(await run(raw))
+        except Refused as refused:
+            return {"status": refused.status} | refused.body()
+
+    return Answer(encode(await asyncio.gather(*(one(raw) for raw in listed))))
+
+
+class App:
+    """One path's ASGI application: finds the operation, checks rights and rates, and answers in our shapes."""
+
+    def __init__(self, service: Service, tokens: Tokens, route: str, operations: dict[str, Operation]) -> None:
+        self.service, self.tokens, self.route, self.operations = service, tokens, route, operations
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        begun, status = time.perf_counter(), 200
+        try:
+            found = await self._answered(scope, receive)
+            status = found.status
+            await answer(send, status, found.body, found.kind)
+        except Refused as refused:
+            status = refused.status
+            await refuse(send, refused)
+        except Gone:
+            return
+        except Exception as error:  # a bug of ours: said in the log, and nothing of it to the caller
+            status = 503
+            log.error("bug", extra={"fields": {"route": self.route, "error": type(error).__name__}}, exc_info=True)
+            await refuse(send, Refused(503, "unavailable", "this could not be answered: try again", retry=1.0))
+        self.service.metrics.answered(self.route, status, time.perf_counter() - begun)
+
+    async def _answered(self, scope: Any, receive: Any) -> Answer:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        operation = self.operations.get(method)
+        if operation is None:
+            allowed = ", ".join(self.operations)
+            raise Refused(405, "method_not_allowed", f"{method} is not possible here: use {allowed}", allowed)
+        caller = self.tokens.caller(None) if self.tokens.open else None
+        if not operation.open:
+            caller = caller or self.tokens.caller(header(scope, b"authorization"))
+            caller.need(operation.right)
+            if self.service.settings.rate is not None and operation.limited:
+                self._limit(caller, self.service.settings.rate)
+        body = await read_body(scope, receive, self.service.max_body) if method in ("POST", "PUT") else b""
+        return await operation.run(Call(self.service, body, caller or _NOBODY, scope))
+
+    def _limit(self, caller: Caller, rate: float) -> None:
+        wait = self.service.shared.wait(caller.number, rate, max(1.0, rate))
+        if wait > 0:
+            raise Refused(429, "too_many_requests", f"at most {rate:g} requests a second: try again", retry=wait)
+
+
+_NOBODY = Caller(0, frozenset())
+
+
+def application(service: Service, tokens: Tokens, routes: dict[str, dict[str, Operation]]) -> Any:
+    """The whole service as one ASGI application."""
+    handlers = []
+    for path, operations in routes.items():
+        name = path.strip("/")
+        served = App(service, tokens, name if name in ("rank", "feedback") else "other", operations)
+        handlers.append(_mounted(path, served))
+    missing = App(service, tokens, "other", {})
+    made = Litestar(handlers, openapi_config=None, logging_config=None, debug=False)
+
+    async def whole(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or _known(scope["path"], routes):
+            await made(scope, receive, send)
+        else:
+            await refuse(send, Refused(404, "not_found", "there is nothing at this path"))
+            missing.service.metrics.answered("other", 404, 0.0)
+
+    return whole
+
+
+def _known(path: str, routes: dict[str, dict[str, Operation]]) -> bool:
+    return path in routes or path.startswith("/items/")
+
+
+def _mounted(path: str, app: App) -> Any:
+    async def served(scope: LitestarScope, receive: LitestarReceive, send: LitestarSend) -> None:
+        await app(scope, receive, send)
+
+    return asgi(path)(served)

@@ -1,0 +1,307 @@
+"""Many impressions and feedbacks in one transaction: each is written or refused by itself, none because of another."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError, IntegrityError
+
+from counterrank.service.database import Database, listed
+from counterrank.service.events import (
+    Change,
+    Conflict,
+    Given,
+    NotOnPage,
+    Outdated,
+    Page,
+    Receipt,
+    Replay,
+    Shown,
+    Superseded,
+    UnknownImpression,
+    Unstorable,
+    change_of,
+)
+from counterrank.service.setting import current
+
+LATE = 24 * 3600.0  # seconds after which a feedback is late
+_IMPRESSION = (
+    "INSERT INTO impressions (sequence, impression, at, query, items, propensity, item_propensities, policy, model, "
+    "cluster, user_key, explored, deferred, counted, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_FEEDBACK = (
+    "INSERT INTO feedback (sequence, event, shown, clicks, fresh, opens, reward, at, late, digest) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_REQUEST = "INSERT INTO requests (request, digest, answer, shown) VALUES (?, ?, ?, ?)"
+_KEPT = (
+    "INSERT INTO kept (key, epoch, shown) VALUES (?, ?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, shown = excluded.shown"
+)
+json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one operation: a result, or the exception that its caller gets."""
+
+    result: Any = None
+    error: Exception | None = None
+    change: Change | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """An impression that a feedback names, as it stands in the database and in this batch."""
+
+    sequence: int
+    query: str
+    items: list[str | None]
+    at: float
+    counted: bool
+    waiting: bool  # deferred, and no feedback has named it yet
+    clicked: set[int] = field(default_factory=set)
+
+
+def apply(
+    database: Database,
+    operations: Sequence[Shown | Given],
+    claim: Callable[[int, int], None] = lambda first, last: None,
+) -> list[Outcome]:
+    """Write operations in one transaction. Outcomes are true once this returned: the commit is behind it.
+
+    `claim` is told the first and last sequence before they are committed.
+    """
+    try:
+        with database.writing() as connection:
+            batch = Batch(database, connection)
+            before = batch.sequence
+            outcomes = batch.run(operations)
+            if batch.sequence > before:
+                claim(before + 1, batch.sequence)
+            return outcomes
+    except (IntegrityError, DataError, UnicodeEncodeError, OverflowError) as error:
+        if len(operations) == 1:
+            return [Outcome(error=Unstorable(_reason(error)))]
+    return [apply(database, [operation], claim)[0] for operation in operations]  # one is bad: each by itself
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "orig", error)).strip().partition("\n")[0]
+
+
+class Batch:
+    """One transaction of a writer, from the last sequence on."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self.database, self.connection = database, connection
+        numbers = self._rows("SELECT name, value FROM meta WHERE name IN ('sequence', 'epoch')", ())
+        self.sequence, self.epoch = (dict(numbers)[name] for name in ("sequence", "epoch"))
+
+    def run(self, operations: Sequence[Shown | Given]) -> list[Outcome]:
+        """Impressions first, then feedback, which may name them; outcomes in the order of operations."""
+        before = self.sequence
+        outcomes = [Outcome() for _ in operations]
+        shows = [(o, out) for o, out in zip(operations, outcomes, strict=True) if isinstance(o, Shown)]
+        gives = [(o, out) for o, out in zip(operations, outcomes, strict=True) if isinstance(o, Given)]
+        if shows:
+            self._show(shows)
+        if gives:
+            self._give(gives)
+        if self.sequence > before:
+            self._write("UPDATE meta SET value = ? WHERE name = 'sequence'", [(self.sequence,)])
+        return outcomes
+
+    def _rows(self, text: str, values: tuple[Any, ...]) -> Sequence[Any]:
+        return self.connection.exec_driver_sql(self.database.statement(text), values).fetchall()
+
+    def _write(self, text: str, rows: list[tuple[Any, ...]]) -> None:
+        if rows:
+            self.connection.exec_driver_sql(self.database.statement(text), rows if len(rows) > 1 else rows[0])
+
+    def _named(self, text: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
+        """Rows of a table in which a column has one of these values."""
+        if not values:
+            return []
+        where = f"{text} WHERE {self.database.among(column)}"
+        return self.connection.exec_driver_sql(where, listed(self.database, values)).fetchall()
+
+    def _show(self, shows: list[tuple[Shown, Outcome]]) -> None:
+        answered = self._answered([shown.request for shown, _ in shows if shown.request is not None])
+        pages = self._pages([shown.kept for shown, _ in shows if shown.kept is not None])
+        rows, requests, keys = [], [], []
+        for shown, outcome in shows:
+            outcome.error = self._refused(shown, answered, pages)
+            if outcome.error is not None:
+                continue
+            self.sequence += 1
+            sequence = outcome.result = self.sequence
+            rows.append(_row(sequence, shown))
+            outcome.change = change_of(shown, sequence)
+            if shown.request is not None:
+                answered[shown.request] = (shown.digest or "", shown.answer or b"")
+                requests.append((shown.request, *answered[shown.request], sequence))
+            if shown.kept is not None and shown.kept not in pages:
+                pages[shown.kept] = Page(shown.items, shown.propensity, shown.item_propensities)
+                keys.append((shown.kept, shown.epoch, sequence))
+        self._write(_IMPRESSION, rows)
+        self._write(_REQUEST, requests)
+        self._write(_KEPT, keys)
+
+    def _refused(
+        self, shown: Shown, answered: dict[str, tuple[str, bytes]], pages: dict[str, Page]
+    ) -> Exception | None:
+        """Why an impression is not written, if it is not."""
+        if shown.request is not None and shown.request in answered:
+            digest, answer = answered[shown.request]
+            return Replay(answer) if digest == (shown.digest or "") else Conflict(shown.request)
+        if shown.epoch < self.epoch:
+            return Outdated(current(self.connection))
+        if shown.kept is not None and shown.kept in pages:
+            page = pages[shown.kept]
+            if page != Page(shown.items, shown.propensity, shown.item_propensities):
+                return Superseded(page)
+        return _unstorable(shown)
+
+    def _answered(self, names: list[str]) -> dict[str, tuple[str, bytes]]:
+        found = self._named("SELECT request, digest, answer FROM requests", "request", names)
+        return {request: (digest, bytes(answer)) for request, digest, answer in found}
+
+    def _pages(self, keys: list[str]) -> dict[str, Page]:
+        """Pages that are kept under these keys since the policy was last changed."""
+        found = self._named(
+            "SELECT key, kept.epoch, items, propensity, item_propensities "
+            "FROM kept JOIN impressions ON impressions.sequence = kept.shown",
+            "key",
+            keys,
+        )
+        return {key: page_of(*page) for key, epoch, *page in found if epoch >= self.epoch}
+
+    def _give(self, gives: list[tuple[Given, Outcome]]) -> None:
+        seen = self._seen([given.event for given, _ in gives])
+        known = self._known([given.impression for given, _ in gives])
+        rows = []
+        for given, outcome in gives:
+            if (before := seen.get(given.event)) is not None:
+                digest, receipt = before
+                outcome.result = receipt if digest == given.digest else None
+                outcome.error = None if digest == given.digest else Conflict(given.event)
+                continue
+            outcome.error = _wrong(given, known)
+            if outcome.error is not None:
+                continue
+            impression = known[given.impression]
+            self.sequence += 1
+            row, change, receipt = _counted(self.sequence, given, impression)
+            rows.append(row)
+            outcome.change, outcome.result = change, receipt
+            seen[given.event] = (given.digest, Receipt(True, receipt.late, receipt.counted, receipt.sequence))
+        self._write(_FEEDBACK, rows)
+
+    def _seen(self, events: list[str]) -> dict[str, tuple[str, Receipt]]:
+        found = self._named("SELECT event, digest, late, fresh, sequence FROM feedback", "event", events)
+        return {
+            event: (digest, Receipt(True, bool(late), len(json.loads(fresh)), sequence))
+            for event, digest, late, fresh, sequence in found
+        }
+
+    def _known(self, names: list[str]) -> dict[str, _Known]:
+        """Impressions by name, with what was clicked on them before."""
+        found = self._named(
+            "SELECT impression, sequence, query, items, at, counted, deferred FROM impressions", "impression", names
+        )
+        known = {
+            name: _Known(sequence, query, json.loads(items), at, bool(counted), bool(deferred))
+            for name, sequence, query, items, at, counted, deferred in found
+        }
+        by_sequence = {impression.sequence: impression for impression in known.values()}
+        for shown, clicks in self._named("SELECT shown, clicks FROM feedback", "shown", list(by_sequence)):
+            by_sequence[shown].waiting = False
+            by_sequence[shown].clicked.update(json.loads(clicks))
+        return known
+
+
+def _row(sequence: int, shown: Shown) -> tuple[Any, ...]:
+    return (
+        sequence, shown.impression, shown.at, shown.query, json_text(shown.items), shown.propensity,
+        pack(shown.item_propensities), shown.policy, shown.model, shown.cluster, shown.user_key, shown.explored,
+        shown.deferred, shown.counted, shown.epoch,
+    )  # fmt: skip
+
+
+def _unstorable(shown: Shown) -> Unstorable | None:
+    """PostgreSQL holds no zero characters, and no long text in an index: neither does a store."""
+    if "\0" in shown.query or any("\0" in item for item in shown.items):
+        return Unstorable("a text with a zero character")
+    if any(text is not None and len(text) > 512 for text in (shown.impression, shown.request, shown.kept)):
+        return Unstorable("an id of more than 512 characters")
+    return None
+
+
+def _wrong(given: Given, known: dict[str, _Known]) -> Exception | None:
+    if len(given.event) > 512 or "\0" in given.event:
+        return Unstorable("an event of more than 512 characters, or with a zero character")
+    if given.impression not in known:
+        return UnknownImpression(given.impression)
+    items = known[given.impression].items
+    return next((NotOnPage(item) for item in given.clicks if item not in items), None)
+
+
+def _counted(sequence: int, given: Given, impression: _Known) -> tuple[tuple[Any, ...], Change | None, Receipt]:
+    """A feedback's row, what it adds to the evidence, and its receipt."""
+    clicks = sorted({impression.items.index(item) + 1 for item in given.clicks})
+    fresh = [position for position in clicks if position not in impression.clicked] if impression.counted else []
+    opens = impression.waiting and impression.counted
+    impression.clicked.update(clicks)
+    impression.waiting = False
+    late = given.at - impression.at > LATE
+    row = (
+        sequence, given.event, impression.sequence, json_text(clicks), json_text(fresh), opens, given.reward, given.at,
+        late, given.digest,
+    )  # fmt: skip
+    change = feedback_change(sequence, impression.query, impression.items, fresh, opens)
+    return row, change, Receipt(False, late, len(fresh), sequence)
+
+
+def feedback_change(
+    sequence: int, query: str, items: Sequence[str | None], fresh: Sequence[int], opens: bool
+) -> Change | None:
+    """What a feedback adds to the evidence: its fresh clicks, and the page where it was deferred until now.
+
+    Items whose traces were erased are none: they are left out.
+    """
+    positions = [p for p in (range(1, len(items) + 1) if opens else fresh) if items[p - 1] is not None]
+    if not positions:
+        return None
+    return Change(
+        sequence,
+        query,
+        tuple(items[p - 1] or "" for p in positions),
+        tuple(positions),
+        (int(opens),) * len(positions),
+        tuple(int(p in fresh) for p in positions),
+    )
+
+
+def pack(numbers: Sequence[float]) -> bytes:
+    """Numbers as eight bytes each, exactly."""
+    return struct.pack(f"<{len(numbers)}d", *numbers)
+
+
+def unpack(content: bytes) -> tuple[float, ...]:
+    """What `pack` made.
+
+    >>> unpack(pack([0.1, 1.0]))
+    (0.1, 1.0)
+    """
+    return struct.unpack(f"<{len(content) // 8}d", content)
+
+
+def page_of(items: str, propensity: float, item_propensities: bytes) -> Page:
+    """A page from its columns."""
+    return Page(tuple(json.loads(items)), propensity, unpack(item_propensities))

@@ -1,0 +1,204 @@
+"""One database, SQLite or PostgreSQL: connections, the lock of writers, snapshots for readers, and when it is away."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
+from sqlalchemy.pool import QueuePool
+
+from counterrank.errors import InputError, NotInstalled
+from counterrank.service import schema
+from counterrank.service.events import Away
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: there SQLite's own waiting has to do
+    fcntl = None  # type: ignore[assignment]
+
+WRITERS = 0x636F756E746572  # the number of PostgreSQL's lock that writers of a store take turns by
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "cache_size=-65536", "temp_store=MEMORY")
+_PATIENCE = {  # seconds until a PostgreSQL that does not answer counts as away
+    "connect_timeout": 3,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+    "application_name": "counterrank",
+}
+
+
+class Database:
+    """The database at a URL. `create`: a SQLite file that is not there is made."""
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self.url = parse(url)
+        self.lite = self.url.get_backend_name() == "sqlite"
+        self.path = self.url.database if self.lite else None
+        if self.path is not None and not create and not os.path.isfile(self.path):
+            raise InputError(f"{url}: there is no such store: check the path")
+        self.engine = self._engine()
+        with _told(url):
+            if self.lite:
+                self._prepare_file()
+            with self.writing() as connection:
+                schema.migrate(connection)
+
+    def _engine(self) -> Engine:
+        if self.lite:
+            made = create_engine(
+                self.url, poolclass=QueuePool, pool_size=8, max_overflow=24,
+                connect_args={"isolation_level": None, "check_same_thread": False, "cached_statements": 256},
+            )  # fmt: skip
+            event.listen(made, "connect", _set_up)
+        else:
+            made = create_engine(
+                self.url, paramstyle="format", pool_size=4, max_overflow=12, pool_pre_ping=False,
+                connect_args={**_PATIENCE, "options": "-c synchronous_commit=on -c timezone=UTC"},
+            )  # fmt: skip
+        return made
+
+    def _prepare_file(self) -> None:
+        with self._turn(), self.engine.connect() as connection:
+            mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+            if mode != "wal":
+                raise InputError(
+                    f"{self.path}: SQLite cannot keep a write-ahead log there: give a path on a local disk"
+                )
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction of the one writer there is at a time; it commits when the block ends well."""
+        with self._turn(), away(), self.engine.connect() as connection:
+            if self.lite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
+            try:
+                yield connection
+                self._end(connection, "COMMIT")
+            except BaseException:
+                with contextlib.suppress(DBAPIError):
+                    self._end(connection, "ROLLBACK")
+                raise
+
+    def _end(self, connection: Connection, how: str) -> None:
+        """SQLite's driver knows nothing of the transaction: it is in autocommit mode, so that BEGIN is ours to say."""
+        if self.lite:
+            connection.exec_driver_sql(how)
+        elif how == "COMMIT":
+            connection.commit()
+        else:
+            connection.rollback()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A snapshot: all that is read in the block is of one moment."""
+        with away(), self.engine.connect() as connection:
+            if self.lite:
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            try:
+                yield connection
+            finally:
+                with contextlib.suppress(DBAPIError):
+                    self._end(connection, "ROLLBACK")
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Writers of one SQLite file queue for a lock beside it: SQLite's own way is to sleep and try again."""
+        if self.path is None or fcntl is None:
+            yield
+            return
+        try:
+            lock = os.open(f"{self.path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise InputError(f"{self.path}-lock: cannot be opened ({error.strerror}): give another store") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def among(self, column: str) -> str:
+        """A condition that a column is one of a list, which is one parameter (see `listed`)."""
+        return f"{column} IN (SELECT value FROM json_each(?))" if self.lite else f"{column} = ANY(%s)"  # noqa: S608
+
+    def statement(self, text: str) -> str:
+        """SQL with ? for parameters, as this driver wants it."""
+        return text if self.lite else text.replace("?", "%s")
+
+    def stream(self, connection: Connection, text: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+        """Rows of a statement with ? for parameters, a few thousand in memory at a time."""
+        options = {"stream_results": True, "yield_per": 2000}
+        with connection.exec_driver_sql(self.statement(text), values, execution_options=options) as found:
+            yield from found
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def parse(url: str) -> URL:
+    """The address of a store: sqlite:///PATH, postgresql://…, or the path of a SQLite file."""
+    try:
+        found = make_url(url if "://" in url else f"sqlite:///{url}")
+    except (ArgumentError, ValueError):
+        raise _unknown(url) from None
+    if found.drivername in ("sqlite", "sqlite+pysqlite"):
+        if not found.database or found.database == ":memory:" or found.host:
+            raise InputError(f"{url}: a store is a file: give sqlite:///PATH")
+        if os.path.isdir(found.database):
+            raise InputError(f"{url}: that is a folder: give the path of a file in it, as sqlite:///PATH")
+        return found.set(drivername="sqlite+pysqlite", query={})
+    if found.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return found.set(drivername="postgresql+psycopg")
+    raise _unknown(url)
+
+
+def _unknown(url: str) -> InputError:
+    scheme = url.split("://")[0]
+    return InputError(f"the store {scheme}://… is of no kind that is known: give sqlite:///PATH or postgresql://…")
+
+
+def _set_up(connection: Any, record: object) -> None:
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Why a store cannot be opened, in one line without its password."""
+    try:
+        yield
+    except ImportError as error:
+        raise NotInstalled(f"{error.name} is not installed: pip install 'counterrank[serve]'") from None
+    except Away as error:
+        place = parse(url).render_as_string(hide_password=True).replace("+psycopg", "").replace("+pysqlite", "")
+        raise InputError(
+            f"{place}: the store cannot be opened ({error}): check that it is there and may be used"
+        ) from None
+
+
+@contextmanager
+def away() -> Iterator[None]:
+    """What a driver raises when its database is not there, as Away. What is wrong with the data stays as it is."""
+    try:
+        yield
+    except (IntegrityError, DataError):
+        raise
+    except DBAPIError as error:
+        raise Away(str(error.orig).strip().partition("\n")[0]) from error
+
+
+def listed(database: Database, values: Sequence[Any]) -> tuple[Any]:
+    """The parameters of a statement with `among`."""
+    return (json.dumps(list(values)) if database.lite else list(values),)

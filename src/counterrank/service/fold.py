@@ -1,0 +1,101 @@
+"""The evidence as a table: events folded into counts by (query, item, position), a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from counterrank.service.database import Database
+from counterrank.service.events import Change
+from counterrank.service.follow import changes, number
+from counterrank.service.schema import pair_key
+
+STEP = 5000  # events read at a time
+CELLS = 4000  # cells written in one transaction, so that nobody waits long behind it
+Cells = dict[tuple[str, str, int], list[int]]
+
+
+def added(found: Iterable[Change], cells: Cells | None = None) -> Cells:
+    """Changes added up: (query, item, position) → shown, clicked."""
+    cells = {} if cells is None else cells
+    for change in found:
+        query = change.query
+        for item, position, shown, clicked in zip(
+            change.items, change.positions, change.shown, change.clicked, strict=True
+        ):
+            cell = cells.get((query, item, position))
+            if cell is None:
+                cells[query, item, position] = [shown, clicked]
+            else:
+                cell[0] += shown
+                cell[1] += clicked
+    return cells
+
+
+def advance(database: Database) -> int:
+    """Fold all events that are there into the evidence; the last of them."""
+    while True:
+        with database.reading() as connection:
+            folded, last = number(connection, "folded_to", "sequence")
+            if folded >= last:
+                return folded
+            until = min(last, folded + STEP)
+            found = changes(database, connection, folded, until)
+        cells, step = _fitting(found, until)
+        with database.writing() as connection:
+            if number(connection, "folded_to") == (folded,):  # else somebody else was quicker
+                add(database, connection, "evidence", cells)
+                set_number(database, connection, "folded_to", step)
+
+
+def catch_up(database: Database, connection: Connection) -> int:
+    """Fold what came since `advance` inside a transaction of the writer; the last event."""
+    folded, last = number(connection, "folded_to", "sequence")
+    if folded < last:
+        add(database, connection, "evidence", added(changes(database, connection, folded, last)))
+        set_number(database, connection, "folded_to", last)
+    return last
+
+
+def _fitting(found: list[Change], until: int) -> tuple[Cells, int]:
+    """As many changes as fit into one transaction, added up; and up to which event these are."""
+    cells: Cells = {}
+    for change in found:
+        if cells and len(cells) + len(change.items) > CELLS:
+            return cells, change.sequence - 1
+        added([change], cells)
+    return cells, until
+
+
+def add(database: Database, connection: Connection, table: str, cells: Cells) -> None:
+    """Add counts to a table of cells."""
+    rows = sorted((pair_key(query, item), p, query, item, *counts) for (query, item, p), counts in cells.items())
+    write_cells(database, connection, table, rows)
+
+
+def write_cells(database: Database, connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    """Add rows of (key, position, query, item, shown, clicked) to a table of cells."""
+    if not rows:
+        return
+    text = (
+        f"INSERT INTO {table} (key, position, query, item, shown, clicked) VALUES (?, ?, ?, ?, ?, ?) "  # noqa: S608
+        f"ON CONFLICT (key, position) DO UPDATE SET shown = {table}.shown + excluded.shown, "
+        f"clicked = {table}.clicked + excluded.clicked"
+    )
+    connection.exec_driver_sql(database.statement(text), rows)
+
+
+def subtract(database: Database, connection: Connection, table: str, cells: Cells) -> None:
+    """Take counts off a table of cells, and cells that are then empty with them."""
+    add(database, connection, table, {cell: [-shown, -clicked] for cell, (shown, clicked) in cells.items()})
+    text = f"DELETE FROM {table} WHERE key = ? AND position = ? AND shown = 0 AND clicked = 0"  # noqa: S608
+    rows = [(pair_key(query, item), position) for query, item, position in cells]
+    if rows:
+        connection.exec_driver_sql(database.statement(text), rows)
+
+
+def set_number(database: Database, connection: Connection, name: str, value: int) -> None:
+    """Set one of the store's numbers."""
+    connection.exec_driver_sql(database.statement("UPDATE meta SET value = ? WHERE name = ?"), (value, name))

@@ -1,0 +1,55 @@
+"""The secret of a service: with it, users become keys that say nothing of them, and coins can be tossed again."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from counterrank.errors import InputError
+
+LEAST = 16  # bytes
+
+
+def read_secret(path: str | None, beside: Path) -> bytes:
+    """The secret in a file, in COUNTERRANK_SECRET (the same file, or the secret itself), or made once beside the store."""
+    if path is not None:
+        if not os.path.isfile(path) and os.sep not in path and len(path.encode()) >= LEAST:
+            return path.encode()  # COUNTERRANK_SECRET may be the secret itself
+        return _read(Path(path))
+    if not beside.exists():
+        _make(beside)
+    return _read(beside)
+
+
+def _make(path: Path) -> None:
+    """Written whole and then given its name: of several services that begin at once, one wins."""
+    new = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(new, path)
+        os.unlink(new)
+    except OSError as error:
+        raise InputError(f"{path}: no secret can be written ({error.strerror}): give `secret`") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        content = path.read_bytes().strip()
+    except OSError as error:
+        raise InputError(f"{path}: no secret can be read ({error.strerror}): give `secret` a file") from None
+    if len(content) < LEAST:
+        raise InputError(f"{path}: the secret has {len(content)} bytes: give at least {LEAST}")
+    return content
+
+
+def keyed(secret: bytes, *parts: str) -> bytes:
+    """HMAC of parts, none of which can pass for two."""
+    return hmac.digest(secret, b"".join(b"%d:%b" % (len(p), p) for p in (each.encode() for each in parts)), "sha256")

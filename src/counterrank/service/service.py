@@ -1,0 +1,473 @@
+"""One worker of the ranking service: what it does with a request, apart from HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from counterrank.errors import InputError
+from counterrank.service import page as pages
+from counterrank.service.below import marked
+from counterrank.service.bodies import (
+    FEEDBACK,
+    RANK,
+    FeedbackAnswer,
+    Placed,
+    RankAnswer,
+    RankBody,
+    Refused,
+    decoded,
+    digest_of,
+    encode,
+    ids_of,
+    invalid,
+    length_of,
+    moment,
+    text_of,
+)
+from counterrank.service.events import (
+    Away,
+    Change,
+    Conflict,
+    Given,
+    NotOnPage,
+    Outdated,
+    Page,
+    PolicySetting,
+    Reload,
+    Replay,
+    Shown,
+    Superseded,
+    UnknownImpression,
+    Unstorable,
+    new_impression,
+)
+from counterrank.service.kept import Kept, Key, key_of
+from counterrank.service.metrics import Metrics
+from counterrank.service.page import Drawn
+from counterrank.service.policies import BUILT_IN, NONE, Policies
+from counterrank.service.prior import Prior
+from counterrank.service.scoring import (
+    ALPHA,
+    BETA,
+    BONUS,
+    BY_POSTERIOR,
+    CLICKED,
+    IMPRESSIONS,
+    LOOKS,
+    MEAN,
+    SCORE,
+    base_order,
+)
+from counterrank.service.settings import Settings
+from counterrank.service.shared import Shared
+from counterrank.service.state import State
+from counterrank.service.store import Store
+from counterrank.service.traffic import Traffic
+from counterrank.service.visits import Visits
+
+log = logging.getLogger("counterrank.service")
+PRIOR = "prior.json"  # the file of a model
+PAUSE = 0.2  # seconds between looks at what others did
+STEP = 10_000  # events taken in at a time
+TRIES = 8  # pages made for one request, when settings change or other workers keep pages meanwhile
+_NO_BELIEFS = np.zeros((0, 2))
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request to rank, checked."""
+
+    query: str
+    items: list[str]
+    own: list[dict[str, float] | None] | None
+    k: int
+    at: float
+    segment: str | None
+    request: str | None
+    digest: str | None
+    user: str | None
+    deferred: bool
+
+
+class Service:
+    """State, store and settings of one worker."""
+
+    def __init__(self, settings: Settings, store: Store, shared: Shared, secret: bytes) -> None:
+        self.settings, self.store, self.shared, self.secret = settings, store, shared, secret
+        self.metrics = Metrics(shared)
+        self.curve = settings.curve()
+        self.state = State(self.curve)
+        self.policies = Policies(settings.policies)
+        self.kept = Kept()
+        self.visits = Visits(settings.crawlers)
+        self.setting = PolicySetting(settings.policy, settings.exploration, settings.randomise)
+        self.max_body = settings.body_bytes()
+        self.ready = self.store_away = False
+        self.items_version, self.started, self.traffic = 0, time.time(), Traffic(store)
+        self.random = random.Random()
+        self._meanwhile: list[Change] | None = None
+        self.by_exposure = float(settings.evidence == "exposure")
+
+    # one page
+
+    async def rank(self, raw: Any) -> bytes:
+        """The answer to a request to rank, once its impression is on disk."""
+        body = decoded(RANK, raw)
+        asked = self._asked(body, raw)
+        for _ in range(TRIES):
+            if self.shared.epoch > self.setting.epoch:
+                await self.refresh()
+            setting = self.setting
+            key = None if asked.user is None else self._key(asked, asked.user, setting)
+            kept = None if key is None else self.kept.get(key.kept, setting.epoch)
+            shown, answer = self.made(asked, setting, key, kept)
+            try:
+                sequence = await self.store.show(shown)
+            except Replay as before:
+                self.metrics.add("replayed")
+                return before.answer
+            except Conflict:
+                raise Refused(409, "conflict", "this request came before with another body", "request") from None
+            except Superseded as other:
+                assert key is not None  # noqa: S101
+                self.kept.put(key.kept, setting.epoch, other.page)
+                continue
+            except Outdated as newer:
+                self.adopt(newer.setting)
+                continue
+            except Unstorable as error:
+                raise invalid(f"this cannot be stored: {error}") from None
+            except Away as error:
+                if self.settings.fail_open:
+                    return self.failed_open(asked)
+                raise away(error) from None
+            self.state.has(sequence)
+            if self.shared.epoch > setting.epoch:  # a kill switch came while this was written
+                await self.refresh()
+                continue
+            self._count(shown, setting, len(asked.items))
+            if key is not None and kept is None:
+                self.kept.put(key.kept, setting.epoch, Page(shown.items, shown.propensity, shown.item_propensities))
+            return answer
+        raise away("the policy is changing: try again")
+
+    def _asked(self, body: RankBody, raw: Any) -> Asked:
+        if "\0" in body.query or not body.query.isascii():
+            text_of(body.query or "-", "query")
+        items, own = ids_of(body.items, self.settings.max_items)
+        k = length_of(body.k, self.settings.k, len(self.curve), len(items))
+        return Asked(
+            body.query, items, own, k, time.time(),
+            None if body.segment is None else text_of(body.segment, "segment"),
+            None if body.request is None else text_of(body.request, "request"),
+            None if body.request is None else digest_of(raw),
+            None if body.user is None else text_of(body.user, "user"),
+            body.defer,
+        )  # fmt: skip
+
+    def _key(self, asked: Asked, user: str, setting: PolicySetting) -> Key:
+        how = f"{setting.name} {setting.exploration!r} {setting.randomise!r}"
+        return key_of(self.secret, user, asked.query, asked.k, [*asked.items, f"\0{how}"], asked.at)
+
+    def made(
+        self, asked: Asked, setting: PolicySetting, key: Key | None = None, kept: Page | None = None
+    ) -> tuple[Shown, bytes]:
+        """A page under a setting, as it is stored and as it is answered."""
+        order, out, by = self.ordered(asked, setting)
+        m, k = len(asked.items), asked.k
+        pool = pages.pool_size(m, self.settings.pool, k)
+        if kept is not None:
+            drawn = _again(kept, asked.items, setting.randomise, pool)
+        else:
+            draws = self.random.random if key is None else pages.draws_from(key.seed)
+            drawn = pages.draw(order[:pool].tolist(), k, pool, setting.randomise, draws)
+        items = tuple([asked.items[place] for place in drawn.places])
+        counted = key is None or self.visits.human(key.user, asked.at)
+        if not counted:
+            self.metrics.add("crawled")
+        impression, model = marked(new_impression(asked.at), drawn.places), self.state.prior.version
+        answer = RankAnswer(
+            impression, asked.query, setting.name, model, self.state.as_of, setting.randomise, pool, m, drawn.explored,
+            drawn.propensity, self._placed(asked, drawn, out, by, kept is not None),
+        )  # fmt: skip
+        content = encode(answer)
+        shown = Shown(
+            impression=impression, at=asked.at, query=asked.query, items=items, propensity=drawn.propensity,
+            item_propensities=drawn.item_propensities, policy=setting.name, model=model,
+            cluster=None if key is None else key.kept, explored=drawn.explored, deferred=asked.deferred,
+            counted=counted, request=asked.request, digest=asked.digest,
+            answer=content if asked.request is not None else None, kept=None if key is None else key.kept,
+            epoch=setting.epoch, user_key=None if key is None else key.user,
+        )  # fmt: skip
+        return shown, content
+
+    def ordered(self, asked: Asked, setting: PolicySetting) -> tuple[Any, Any, int]:
+        """Places of all candidates in the base order, what is known of each, and what the order goes by."""
+        state, settings = self.state, self.settings
+        at = np.array(state.rows(asked.query, asked.items), dtype=np.int64)
+        own = _NO_BELIEFS if asked.own is None else self._own_beliefs(asked)
+        ranks = self.policies.get(setting.name)
+        given = ranks.scores(asked.query, asked.items, asked.own, asked.segment, state)
+        out = np.empty((len(at), 8))
+        budget = float(math.ceil(settings.new_share * asked.k - 1e-9))
+        how = (setting.exploration, self.by_exposure, float(settings.new_below), budget, float(asked.k))
+        order = base_order(at, state.counts, state.belief, own, given, (float(ranks.by), *how), out)
+        if setting.name == "logging":
+            best = base_order(at, state.counts, state.belief, own, NONE, (float(BY_POSTERIOR), *how), np.empty_like(out))
+            self._apprentice(order[: asked.k], best[: asked.k])
+        return order, out, ranks.by
+
+    def _own_beliefs(self, asked: Asked) -> Any:
+        """α and β of candidates that came with features; NaN for the others."""
+        assert asked.own is not None  # noqa: S101
+        out = np.full((len(asked.items), 2), np.nan)
+        given = [i for i, features in enumerate(asked.own) if features is not None]
+        names = self.state.prior.names
+        if given and names:
+            x = np.array([[asked.own[i].get(name, np.nan) for name in names] for i in given])  # type: ignore[union-attr]
+            out[given] = self.state.prior.beliefs(x, names)
+        return out
+
+    def _apprentice(self, shown: Any, best: Any) -> None:
+        """How the posterior's page would have differed from the one in the order received."""
+        self.metrics.add("apprentice_pages")
+        if (shown != best).any():
+            self.metrics.add("apprentice_differed")
+        self.metrics.add("apprentice_overlap", len(np.intersect1d(shown, best)) / len(shown))
+
+    def _placed(self, asked: Asked, drawn: Drawn, out: Any, by: int, kept: bool) -> list[Placed]:
+        below, found = self.settings.new_below, []
+        rows = out[drawn.places].tolist()
+        for j, (place, row) in enumerate(zip(drawn.places, rows, strict=True)):
+            n, clicks = int(row[IMPRESSIONS]), int(row[CLICKED])
+            if kept:
+                why = "kept for this user and day"
+            elif drawn.explored:
+                why = "drawn at random from the pool"
+            elif by == BUILT_IN["logging"]:
+                why = "placed by the policy"
+            elif n < below:
+                why = f"new: {clicks} clicks in {n} impressions, so the prior leads"
+            else:
+                why = f"known: {clicks} clicks in {n} impressions"
+            found.append(
+                Placed(
+                    asked.items[place], j + 1, row[SCORE], row[MEAN], row[BONUS], n, clicks, row[LOOKS],
+                    (row[ALPHA], row[BETA]), n < below, drawn.item_propensities[j], why,
+                )  # fmt: skip
+            )
+        return found
+
+    def _count(self, shown: Shown, setting: PolicySetting, candidates: int) -> None:
+        add = self.metrics.add
+        add("impressions")
+        if shown.explored:
+            add("explored")
+        if setting.randomise > 0.0:
+            k = len(shown.items)
+            pool = pages.pool_size(candidates, self.settings.pool, k)
+            add("expected_explored", setting.randomise * (1.0 - 1.0 / math.perm(pool, k)))
+
+    def failed_open(self, asked: Asked) -> bytes:
+        """The order as received, stored nowhere and evidence of nothing."""
+        setting = PolicySetting("logging", 0.0, 0.0, self.setting.epoch)
+        order, out, by = self.ordered(replace(asked, own=None), setting)
+        drawn = pages.draw(order.tolist(), asked.k, len(asked.items), 0.0, self.random.random)
+        self.metrics.add("fail_open")
+        return encode(
+            RankAnswer(
+                f"unstored-{new_impression(asked.at)}", asked.query, "logging", None, self.state.as_of, 0.0,
+                pages.pool_size(len(asked.items), self.settings.pool, asked.k), len(asked.items), False, 1.0,
+                self._placed(asked, drawn, out, by, False), True,
+            )  # fmt: skip
+        )
+
+    # feedback
+
+    async def feedback(self, raw: Any) -> bytes:
+        """The receipt of a feedback, once it is on disk."""
+        body, now = decoded(FEEDBACK, raw), time.time()
+        clicks = tuple(dict.fromkeys(text_of(item, f"clicks[{i}]") for i, item in enumerate(body.clicks)))
+        given = Given(
+            event=text_of(body.event, "event"), impression=text_of(body.impression, "impression"), clicks=clicks,
+            reward=body.reward, at=moment(body.at, now), digest=digest_of(raw),
+        )  # fmt: skip
+        try:
+            receipt, _ = await self.store.give(given)
+        except Conflict:
+            raise Refused(409, "conflict", "this event came before with another body", "event") from None
+        except UnknownImpression:
+            raise Refused(404, "unknown_impression", "there is no such impression", "impression") from None
+        except NotOnPage as error:
+            raise invalid(f"item {error.item[:80]!r} is not on that page", "clicks") from None
+        except Unstorable as error:
+            raise invalid(f"this cannot be stored: {error}") from None
+        except Away as error:
+            raise away(error) from None
+        self._receive(receipt, len(clicks))
+        return encode(FeedbackAnswer(receipt.duplicate, receipt.late, receipt.counted, receipt.sequence))
+
+    def _receive(self, receipt: Any, clicks: int) -> None:
+        add = self.metrics.add
+        if receipt.duplicate:
+            add("duplicates")
+            return
+        self.state.has(receipt.sequence)
+        add("feedback")
+        add("clicks", receipt.counted)
+        add("clicks_again", clicks - receipt.counted)
+        if receipt.late:
+            add("late")
+
+    # what others do
+
+    async def begin(self) -> None:
+        """Load the evidence, and know all that has happened."""
+        self.random.seed()
+        self.store.listen(self._own)
+        await self._reload()
+        await self.refresh()
+        await self.follow()
+        await self.follow_model()
+        self.ready = True
+
+    def _own(self, changes: Sequence[Change]) -> None:
+        """What this worker's events changed, before they are answered."""
+        if self._meanwhile is not None:
+            self._meanwhile += changes
+        self.state.apply(each for each in changes if each.sequence > self.state.loaded)
+
+    async def _reload(self) -> None:
+        """Another state from the store; what this worker writes meanwhile is added to it."""
+        self._meanwhile = []
+        fresh = await asyncio.to_thread(self._fresh)
+        meanwhile, self._meanwhile = self._meanwhile, None
+        fresh.apply(each for each in meanwhile if each.sequence > fresh.loaded)
+        self.state = fresh
+
+    def _fresh(self) -> State:
+        """Evidence as it is folded, and all events since: ours too."""
+        fresh = State(self.curve, self.state.prior)
+        self.items_version, features = self.store.features_since(0)
+        fresh.put(features)
+        fresh.load(self.store.load())
+        last = self.store.last()
+        while fresh.as_of < last:
+            until = min(fresh.as_of + STEP, last)
+            changes = self.store.follow(fresh.as_of, STEP, fresh.generation)
+            fresh.apply(each for each in changes if each.sequence <= until)
+            fresh.as_of = until
+        fresh.loaded = last
+        return fresh
+
+    async def follow(self) -> None:
+        """Take in what other workers wrote."""
+        while True:
+            since = self.state.as_of
+            try:
+                reached, changes = await asyncio.to_thread(self.store.others, since, STEP, self.state.generation)
+            except Reload:
+                await self._reload()
+                continue
+            self.state.apply(changes)
+            self.state.reached(reached)
+            if reached - since < STEP:
+                return
+
+    async def follow_items(self) -> None:
+        """Take in features that were put."""
+        version, features = await asyncio.to_thread(self.store.features_since, self.items_version)
+        if version > self.items_version:
+            self.items_version = version
+            self.state.put(features)
+
+    async def follow_model(self) -> None:
+        """Take in another version of the prior, all of it at once; one that cannot be read changes nothing."""
+        serving = (await asyncio.to_thread(self.store.numbers)).get("model", 0)
+        if str(serving) == self.state.prior.version or not serving:
+            return
+        found = await asyncio.to_thread(self.store.model, serving)
+        if found is not None and PRIOR in found.files:
+            try:
+                self.state.believe(Prior.of_json(found.files[PRIOR], str(serving)))
+            except InputError as error:
+                log.error("model", extra={"fields": {"version": serving, "error": str(error)}})
+
+    async def watch(self) -> None:
+        """Follow other workers, features, models and the setting for ever; a store that is away is tried again."""
+        turn = 0
+        while True:
+            await asyncio.sleep(PAUSE)
+            turn += 1
+            try:
+                await self.follow()
+                if turn % 2 == 0:
+                    self.adopt(await asyncio.to_thread(self.store.setting))
+                    await self.follow_items()
+                    await self.follow_model()
+                self.store_away = False
+            except Away:
+                self.store_away = True
+            except Exception:
+                log.exception("watch")
+
+    def gauges(self) -> dict[str, tuple[str, float]]:
+        """Numbers of this worker, beside the counters that all share."""
+        return {"model": ("The version of the prior that serves.", float(self.state.prior.version or 0))}
+
+    def explained(self, query: str, most: int) -> list[dict[str, Any]]:
+        """How the items that are known of a query stand now, as in an answer."""
+        items = list(self.state.queries.get(query, ()))[: self.settings.max_items]
+        if not items:
+            return []
+        asked = Asked(query, items, None, min(most, len(items), len(self.curve)), 0.0, None, None, None, None, False)
+        order, out, by = self.ordered(asked, self.setting)
+        pool = pages.pool_size(len(items), self.settings.pool, asked.k)
+        drawn = pages.draw(order[:pool].tolist(), asked.k, pool, self.setting.randomise, lambda: 1.0)
+        return [msgspec.to_builtins(each) for each in self._placed(asked, drawn, out, by, False)]
+
+    def rankings(self, name: str, most: int) -> dict[str, list[str]]:
+        """The base page of each query that is known, of the items that it knows."""
+        setting, found = replace(self.setting, name=name), {}
+        for query, rows in list(self.state.queries.items())[:most]:
+            items = list(rows)
+            asked = Asked(query, items, None, min(self.settings.k, len(items)), 0.0, None, None, None, None, False)
+            order, _, _ = self.ordered(asked, setting)
+            found[query] = [items[place] for place in order[: asked.k]]
+        return found
+
+    async def refresh(self) -> None:
+        """The policy setting as it stands in the store."""
+        with contextlib.suppress(Away):
+            self.adopt(await asyncio.to_thread(self.store.setting))
+
+    def adopt(self, setting: PolicySetting) -> None:
+        """Rank by this setting from now on. Where none was ever put, by that of the start."""
+        if setting.epoch > self.setting.epoch:
+            if not self.policies.knows(setting.name):
+                with contextlib.suppress(Refused):
+                    self.policies.find(setting.name)
+            self.setting = setting
+            self.shared.raise_epoch(setting.epoch)
+
+
+def _again(kept: Page, items: Sequence[str], randomise: float, pool: int) -> Drawn:
+    """A kept page, with the chances it had."""
+    place = {item: i for i, item in enumerate(items)}
+    explored = not pages.is_base(kept.item_propensities, randomise, pool)
+    return Drawn([place[item] for item in kept.items], kept.propensity, kept.item_propensities, explored)
+
+
+def away(error: object) -> Refused:
+    return Refused(503, "store_away", "the store is away or its queue is full: try again", None, retry=1.0)

@@ -1,0 +1,116 @@
+"""The one thread of a worker that writes: what waits in its queue is one transaction, so that many share one fsync."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from counterrank.service.batch import Outcome, apply
+from counterrank.service.database import Database
+from counterrank.service.events import Away, Change, Given, Shown
+
+QUEUE, BATCH = 8192, 1024  # operations that may wait; that go into one transaction
+
+Waiting = tuple[Shown | Given, "asyncio.Future[Outcome]", asyncio.AbstractEventLoop]
+
+
+class Writer:
+    """Takes operations from event loops. `listener` gets what a batch changed, before its callers are answered."""
+
+    def __init__(self, database: Database, *, queue: int = QUEUE, batch: int = BATCH) -> None:
+        self.database, self.queue, self.batch = database, queue, batch
+        self.listener: Callable[[Sequence[Change]], None] | None = None
+        self.batches = self.written = 0
+        self._waiting: deque[Waiting] = deque()
+        self._own: deque[tuple[int, int]] = deque()  # first and last sequence of each batch of ours
+        self._answered = 0
+        self._claiming = threading.Lock()
+        self._wake = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="counterrank-writer", daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def write(self, operation: Shown | Given) -> Outcome:
+        """The outcome, once it is on disk."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Outcome] = loop.create_future()
+        with self._wake:
+            if self._closed:
+                raise Away("the store is closed")
+            if len(self._waiting) >= self.queue:
+                raise Away(f"{self.queue} operations wait already")
+            self._waiting.append((operation, done, loop))
+            self._wake.notify()
+        return await done
+
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify()
+        self._thread.join()
+
+    def claims(self) -> tuple[list[tuple[int, int]], int]:
+        """Ranges of sequences that are ours, in order; and up to which of them callers have been answered."""
+        with self._claiming:
+            return list(self._own), self._answered
+
+    def done_with(self, sequence: int) -> None:
+        """Nobody will ask for claims up to this one again."""
+        with self._claiming:
+            while self._own and self._own[0][1] <= sequence:
+                self._own.popleft()
+
+    def _claim(self, first: int, last: int) -> None:
+        with self._claiming:
+            self._own.append((first, last))
+
+    def _run(self) -> None:
+        while (taken := self._take()) is not None:
+            try:
+                outcomes = apply(self.database, [operation for operation, _, _ in taken], self._claim)
+            except Exception as error:  # this batch is not written; the next one tries a connection of its own
+                failure = error if isinstance(error, Away) else Away(f"{type(error).__name__}: {error}")
+                outcomes = [Outcome(error=failure)] * len(taken)
+                self._unclaim()
+            self._answer(taken, outcomes)
+
+    def _unclaim(self) -> None:
+        """A batch that failed is followed like anybody else's: if its commit did happen, nobody here was told."""
+        with self._claiming:
+            while self._own and self._own[-1][1] > self._answered:
+                self._own.pop()
+
+    def _take(self) -> list[Waiting] | None:
+        """What waits, up to a batch of it; None at the end."""
+        with self._wake:
+            while not self._waiting and not self._closed:
+                self._wake.wait()
+            return [self._waiting.popleft() for _ in range(min(self.batch, len(self._waiting)))] or None
+
+    def _answer(self, taken: list[Waiting], outcomes: list[Outcome]) -> None:
+        self.batches += 1
+        self.written += len(taken)
+        for loop in {loop for _, _, loop in taken}:
+            mine = [(done, out) for (_, done, where), out in zip(taken, outcomes, strict=True) if where is loop]
+            with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._resolve, mine)
+        with self._claiming:
+            if self._own:
+                self._answered = max(self._answered, self._own[-1][1])
+
+    def _resolve(self, outcomes: list[tuple[asyncio.Future[Outcome], Outcome]]) -> None:
+        """In the event loop: first the changes, then the answers."""
+        try:
+            if self.listener is not None:
+                self.listener([outcome.change for _, outcome in outcomes if outcome.change is not None])
+        finally:
+            for done, outcome in outcomes:
+                if not done.done():  # its caller may have gone
+                    done.set_result(outcome)
