@@ -73,7 +73,7 @@ BROKEN = {
     RowProblem.LENGTH: {"clicks": [0]},
     RowProblem.CLICK: {"clicks": [0, float("nan")]},
     RowProblem.PROPENSITY: {"propensity": 0.0},
-    RowProblem.PROPENSITIES: {"item_propensities": [0.5]},
+    RowProblem.ITEM_PROPENSITIES: {"item_propensities": [0.5]},
     RowProblem.ITEM_PROPENSITY: {"item_propensities": [0.5, 1.5]},
     RowProblem.IMPRESSIONS: {"impressions": 1.5},
 }

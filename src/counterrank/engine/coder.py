@@ -22,7 +22,7 @@ from counterrank.statistics.hashing import SECRET
 UNCUT = 1 << 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CodedRows:
     """A batch as codes, 2·pair + click per position and -1 at the end, in the order of its queries."""
 
@@ -135,13 +135,13 @@ class Coder:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
         return CodedRows(
-            np.take(coded, order, axis=0),
-            None if impressions is None else impressions[order],
-            starts,
-            None if reward is None else reward[order],
-            days[order].astype(np.int32) if days is not None and len(days) else None,
-            None if cluster is None else cluster[order],
-            None if chances is None else np.take(chances, order, axis=0),
+            coded=np.take(coded, order, axis=0),
+            impressions=None if impressions is None else impressions[order],
+            starts=starts,
+            reward=None if reward is None else reward[order],
+            day=days[order].astype(np.int32) if days is not None and len(days) else None,
+            cluster=None if cluster is None else cluster[order],
+            chances=None if chances is None else np.take(chances, order, axis=0),
         )
 
     def forget(self) -> None:

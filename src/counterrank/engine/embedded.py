@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
-from counterrank.engine.own_weights import sum_weighed, trim, weighed
+from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
@@ -222,7 +222,7 @@ class EmbeddedPass:
         some = np.flatnonzero((first >= 0) & self._first[first >> 1])
         n = None if part.impressions is None else part.impressions[some]
         day = None if part.day is None else part.day[some]
-        return CodedRows(part.coded[some], n, np.zeros(0, dtype=np.int64), None, day)
+        return CodedRows(coded=part.coded[some], impressions=n, starts=np.zeros(0, dtype=np.int64), day=day)
 
     def _again(self) -> Iterator[CodedRows]:
         """The log read once more."""
@@ -252,19 +252,6 @@ class EmbeddedPass:
 
         units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
 
-        def add_own(part: CodedRows) -> None:
-            for some in weighed(part, where, table, coefficients):
-                n = None if part.impressions is None else part.impressions[some.rows]
-                counts = np.zeros(0, dtype=np.int64) if n is None else n
-                sum_weighed(
-                    some.query, counts, some.term, some.total, some.weight, coefficients.constant, out, cross[0],
-                    spread[0],
-                )  # fmt: skip
-                if self.plan.clusters or coefficients.by_query:
-                    influence = some.total + coefficients.constant[:, some.query]
-                    cluster = None if part.cluster is None else part.cluster[some.rows]
-                    units.put(n, cluster, some.query, some.term, influence)
-
         def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
             weighted = part.impressions is not None
             counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
@@ -279,8 +266,9 @@ class EmbeddedPass:
             return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
 
         if coefficients.own:
+            sums = OwnSums(out, cross[0], spread[0], units)
             for part in self._parts():
-                add_own(part)
+                sums.add(part, where, table, coefficients)
             return done()
         if not self.kept.complete:
             self._sampled = []

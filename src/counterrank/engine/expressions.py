@@ -193,7 +193,7 @@ def _problem(table: ir.Table, repair: bool) -> Any:
     if "item_propensities" in has:
         own = t.item_propensities
         outside = own.filter(lambda p: (~((p > 0) & (p <= 1) & ~p.isnan())).fill_null(True))
-        bad.append((own.isnull() | (own.length() != t["items"].length()), RowProblem.PROPENSITIES))
+        bad.append((own.isnull() | (own.length() != t["items"].length()), RowProblem.ITEM_PROPENSITIES))
         bad.append((outside.length() > 0, RowProblem.ITEM_PROPENSITY))
     if "impressions" in has:
         m = t.impressions

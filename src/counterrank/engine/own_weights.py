@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.plan import Coefficients, OwnWeights
+from counterrank.engine.unit_sums import UnitSums
 from counterrank.ids import Codes
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.histogram import NUDGE, SHIFT
@@ -54,6 +56,26 @@ def weighed(part: CodedRows, cells: CellsOf, table: Table, coefficients: Coeffic
         yield Weighed(rows, query, *out)
 
 
+@dataclass(frozen=True)
+class OwnSums:
+    """What the parts of a log are added to: sums by query, products of two estimators, histograms, units."""
+
+    out: Table
+    cross: Table
+    spread: Table
+    units: UnitSums
+
+    def add(self, part: CodedRows, cells: CellsOf, table: Table, coefficients: Coefficients) -> None:
+        constant, units = coefficients.constant, self.units
+        for some in weighed(part, cells, table, coefficients):
+            n = None if part.impressions is None else part.impressions[some.rows]
+            counts = np.zeros(0, dtype=np.int64) if n is None else n
+            _sum(some.query, counts, some.term, some.total, some.weight, constant, self.out, self.cross, self.spread)
+            if units.clustered or coefficients.by_query:
+                cluster = None if part.cluster is None else part.cluster[some.rows]
+                units.put(n, cluster, some.query, some.term, some.total + constant[:, some.query])
+
+
 @njit(nogil=True)
 def _weigh(coded, chances, cells, table, own, of, scale, query, out):  # pragma: no cover
     rows, pair_query, starts, positions = cells
@@ -88,7 +110,7 @@ def _weigh(coded, chances, cells, table, own, of, scale, query, out):  # pragma:
 
 
 @njit(nogil=True)
-def sum_weighed(query, impressions, term, total, weight, constant, out, cross, spread):  # pragma: no cover
+def _sum(query, impressions, term, total, weight, constant, out, cross, spread):  # pragma: no cover
     """What `kernels.sum_moments` adds up, of rows that have been weighed."""
     number = np.empty(3)
     nudged = np.empty(3)

@@ -28,7 +28,7 @@ class RowProblem(IntEnum):
     IMPRESSION = 14
     CLUSTER = 16
     SEGMENT = 17
-    PROPENSITIES = 18
+    ITEM_PROPENSITIES = 18
     ITEM_PROPENSITY = 19
     LARGE = 40
     RAGGED = 15
@@ -44,7 +44,7 @@ MESSAGES: dict[RowProblem, str] = {
     RowProblem.CLICK: "a click is neither 0 nor 1",
     RowProblem.REWARD: "reward is missing, NaN or infinite: expected a number",
     RowProblem.PROPENSITY: "propensity is not a number in (0, 1]",
-    RowProblem.PROPENSITIES: "item_propensities is missing, no list of numbers, or not as long as items",
+    RowProblem.ITEM_PROPENSITIES: "item_propensities is missing, no list of numbers, or not as long as items",
     RowProblem.ITEM_PROPENSITY: "an item propensity is not a number in (0, 1]",
     RowProblem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
     RowProblem.DAY: "day is missing or is not a whole number, date or timestamp",
@@ -61,7 +61,7 @@ _OF = {  # the column that need not be read, whose problem it is
     RowProblem.REWARD: "reward",
     RowProblem.LARGE: "reward",
     RowProblem.PROPENSITY: "propensity",
-    RowProblem.PROPENSITIES: "item_propensities",
+    RowProblem.ITEM_PROPENSITIES: "item_propensities",
     RowProblem.ITEM_PROPENSITY: "item_propensities",
     RowProblem.IMPRESSIONS: "impressions",
     RowProblem.DAY: "day",
