@@ -63,6 +63,7 @@ def test_an_ibis_table_is_counted_by_its_own_database():
 
 
 GOOD = {"query": "q", "items": ["a", "b"], "clicks": [0, 1], "impressions": 1, "propensity": 0.5}
+GOOD |= {"item_propensities": [0.5, 0.25]}
 BROKEN = {
     RowProblem.QUERY: {"query": None},
     RowProblem.ITEMS: {"items": []},
@@ -72,6 +73,8 @@ BROKEN = {
     RowProblem.LENGTH: {"clicks": [0]},
     RowProblem.CLICK: {"clicks": [0, float("nan")]},
     RowProblem.PROPENSITY: {"propensity": 0.0},
+    RowProblem.ITEM_PROPENSITIES: {"item_propensities": [0.5]},
+    RowProblem.ITEM_PROPENSITY: {"item_propensities": [0.5, 1.5]},
     RowProblem.IMPRESSIONS: {"impressions": 1.5},
 }
 TYPES = {"clicks": pa.list_(pa.float64()), "items": pa.list_(pa.string()), "impressions": pa.float64()}
