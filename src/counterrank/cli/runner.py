@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import traceback
@@ -13,19 +12,21 @@ import typer
 from typer.completion import shell_complete
 from typer.core import TyperGroup
 
+from counterrank.cli import front
 from counterrank.cli.commands import command
+from counterrank.cli.ending import BAD_INPUT, BUG, CLOSED_PIPE, INTERRUPTED, fail, flush, leave
 from counterrank.cli.flags import flags, speak_of
+from counterrank.cli.plain import take_plainly
 from counterrank.errors import InputError
-from counterrank.screen import one_line, prepare_streams
-
-BAD_INPUT = 2
-BUG = 3
-INTERRUPTED = 130
-CLOSED_PIPE = 141  # as if by the signal that other programs get then
+from counterrank.screen import prepare_streams
 
 
 class Commands(TyperGroup):
     """The group of all commands, which says what went wrong in one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        take_plainly(self)
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         words = list(sys.argv[1:] if args is None else args)
@@ -33,22 +34,24 @@ class Commands(TyperGroup):
         prepare_streams()
         try:
             code = self._called(words or ["--help"], prog_name or "counterrank", extra)
-            _flush()
+            flush()
         except (BrokenPipeError, SystemExit):  # whoever read our output has gone; Rich exits then
-            _leave(CLOSED_PIPE)
+            leave(CLOSED_PIPE)
         except (KeyboardInterrupt, typer.Abort):
-            _fail("stopped", INTERRUPTED)
+            fail("stopped", INTERRUPTED)
         except Exception as error:
-            _fail(*self._told(error, words))
+            fail(*self._told(error, words))
         sys.exit(code)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The same as without a parser."""
+        formatter.write(front.text())
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that is called, or whose words are completed, with its options."""
         name, _, rest = super().resolve_command(ctx, args)
         called = command(str(name))
         speak_of(called)
-        if sys.stderr.isatty() and not ctx.resilient_parsing:
-            _tell_of_compiling()
         return name, called, rest
 
     def _called(self, words: list[str], name: str, extra: dict[str, Any]) -> int:
@@ -93,55 +96,7 @@ class Commands(TyperGroup):
         return f"a bug in counterrank: {type(error).__name__}: {error} (COUNTERRANK_DEBUG=1 shows where)", BUG
 
 
-def _tell_of_compiling() -> None:
-    """Tell why each run begins slowly, where no folder can keep what is compiled."""
-    from counterrank import compiled
-    from counterrank.engine import kernels
-
-    if compiled.place(os.path.dirname(kernels.__file__)) is None:
-        print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
-
-
 def _of_duckdb(error: Exception, kind: str) -> bool:
     """Whether an error is one of DuckDB's, which is not imported for it."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, getattr(duckdb, kind))
-
-
-def _flush() -> None:
-    """All that was printed is out, or it is an error: an answer that nobody got is none."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _drop(sys.stdout)
-        raise InputError(f"cannot read or write: {error.strerror} (stdout)") from None
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    try:
-        print(f"counterrank: {one_line(message)}", file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        code = CLOSED_PIPE
-    except OSError:  # nobody can be told; the exit code still tells
-        pass
-    _leave(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """Exit, without another try to print what could not be printed."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            _drop(stream)
-    sys.exit(code)
-
-
-def _drop(stream: Any) -> None:
-    """What is still to be printed goes nowhere."""
-    with contextlib.suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)

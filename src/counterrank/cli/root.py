@@ -1,0 +1,27 @@
+"""All commands as one Typer application."""
+
+from __future__ import annotations
+
+import typer
+
+from counterrank.cli.commands import COMMANDS, MARKUP
+from counterrank.cli.front import ABOUT
+from counterrank.cli.runner import Commands
+from counterrank.version import __version__
+
+app = typer.Typer(cls=Commands, rich_markup_mode=MARKUP, pretty_exceptions_enable=False, help=ABOUT)
+
+
+def _listed() -> None:
+    """A command by its name and sentence only; `Commands` takes the whole one in its place when it is called."""
+
+
+for _name, _sentence in COMMANDS.items():
+    app.command(_name, help=_sentence)(_listed)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: bool = typer.Option(False, "--version", help="The version, and nothing else.")) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
