@@ -16,6 +16,7 @@ import pytest
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read when NumPy is imported, which no plugin has done yet
     os.environ.setdefault(_name, "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the suite starts many processes: each would parse all of the source
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 COMMANDS = "from counterrank.cli import COMMANDS, function; [function(name) for name in COMMANDS]"
-HEAVY = {"numba", "duckdb", "pyarrow", "numpy"}
+HEAVY = {"numba", "duckdb", "pyarrow", "numpy", "scipy", "sklearn", "ibis", "pandas", "lightgbm", "pydantic"}
 
 
 @pytest.mark.parametrize("module", ["scipy.optimize", "pandas", "ibis", "pyspark", "altair"])
@@ -18,13 +18,37 @@ def test_the_commands_do_not_import(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["nosuch"], []])
-def test_what_no_command_is_needed_for_does_not_import_the_engine(words: list[str]) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "counterrank", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+@pytest.mark.parametrize(
+    "words",
+    [["nosuch"], ["evaluate"], ["evaluate", "x", "--nosuch"], ["check", "x", "y"], ["optimize", "x", "--top"]],
+    ids=" ".join,
+)
+def test_what_is_misspelt_is_refused_before_the_engine_is_imported(words: list[str]) -> None:
+    code, imported = _imported(*words)
+    assert code == 2
     assert "counterrank.cli" in imported
     assert imported & HEAVY == set()
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], []], ids=" ".join)
+def test_the_version_and_the_help_need_no_parser(words: list[str]) -> None:
+    code, imported = _imported(*words)
+    assert code == 0
+    assert imported & (HEAVY | {"typer", "rich"}) == set()
+
+
+def test_the_help_of_a_command_does_not_import_the_engine() -> None:
+    code, imported = _imported("evaluate", "--help")
+    assert code == 0
+    assert imported & HEAVY == set()
+
+
+def _imported(*words: str) -> tuple[int, set[str]]:
+    """The exit code of a command, and the modules that it imported."""
+    command = [sys.executable, "-X", "importtime", "-m", "counterrank", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return done.returncode, {line.rpartition("|")[2].strip() for line in lines}
 
 
 def test_commands_are_completed_without_the_engine() -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import secrets
-import shutil
-import tempfile
 import weakref
 from pathlib import Path
 
@@ -20,7 +17,7 @@ _room: list[str] = []  # the folder of this process, once it is there
 
 def create_beside(path: str, mode: int = 0o666) -> tuple[int, str]:
     """A new hidden file in the folder of another, open for writing; its name, which nobody can guess."""
-    name = os.path.join(os.path.dirname(path), f".counterrank-{secrets.token_hex(8)}.tmp")
+    name = os.path.join(os.path.dirname(path), f".counterrank-{os.urandom(8).hex()}.tmp")
     _files[name] = os.getpid()
     try:
         return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), mode), name
@@ -44,8 +41,10 @@ def forget(path: str) -> None:
 
 def make_folder(prefix: str) -> str:
     """A new folder in the system's temporary folder, private to this user; it goes when the process ends."""
+    from tempfile import gettempdir
+
     try:
-        name = os.path.join(tempfile.gettempdir(), prefix + secrets.token_hex(8))
+        name = os.path.join(gettempdir(), prefix + os.urandom(8).hex())
         _folders[name] = os.getpid()
         os.mkdir(name, 0o700)
     except OSError as error:
@@ -58,7 +57,7 @@ def make_folder(prefix: str) -> str:
 
 def folder_beside(path: str) -> str:
     """A new hidden folder in the folder of another; it goes when the process ends, unless it is forgotten."""
-    name = os.path.join(os.path.dirname(path), f".counterrank-{secrets.token_hex(8)}.tmp")
+    name = os.path.join(os.path.dirname(path), f".counterrank-{os.urandom(8).hex()}.tmp")
     _folders[name] = os.getpid()
     os.mkdir(name)
     return name
@@ -75,13 +74,17 @@ class Folder:
     """A folder inside `room`, which goes with this object."""
 
     def __init__(self) -> None:
-        self.name = tempfile.mkdtemp(dir=room())
+        from tempfile import mkdtemp
+
+        self.name = mkdtemp(dir=room())
         weakref.finalize(self, _remove_folder, self.name, os.getpid()).atexit = False  # `clear` comes then
 
 
 def _remove_folder(path: str, maker: int) -> None:
+    from shutil import rmtree
+
     if maker == os.getpid():
-        shutil.rmtree(path, ignore_errors=True)
+        rmtree(path, ignore_errors=True)
 
 
 @atexit.register
@@ -97,6 +100,8 @@ def clear() -> None:
     for path, maker in list(_folders.items()):
         if maker == os.getpid():
             for _ in range(5):  # threads may still be writing there
-                shutil.rmtree(path, ignore_errors=True)
+                from shutil import rmtree
+
+                rmtree(path, ignore_errors=True)
                 if not Path(path).exists():
                     break

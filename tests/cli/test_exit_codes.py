@@ -18,7 +18,7 @@ class Finder:
         if name == slow:
             os.kill(os.getpid(), int(number)); time.sleep(10)
 _, number, slow = sys.argv
-sys.argv = ["counterrank", "check", "--help"]
+sys.argv = ["counterrank", "check", "nosuch.parquet"]
 sys.meta_path.insert(0, Finder())
 from counterrank.cli import main
 main()

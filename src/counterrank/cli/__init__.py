@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-import typer
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
-from counterrank.cli.commands import COMMANDS, MARKUP, command, function, listed
-from counterrank.cli.runner import Commands, named
+from counterrank.cli.commands import COMMANDS, command, function
 from counterrank.screen import prepare_streams
 from counterrank.stopping import watch
-from counterrank.version import __version__
 
-HELP = """Is the new ranking better, and is it safe to ship? Answers from yesterday's click log.
-
-Examples:
-
-    counterrank check clicks.parquet
-
-    counterrank evaluate clicks.parquet --target new.parquet
-
-    counterrank compare clicks.parquet --target new.parquet
-
-    counterrank demo
-"""
-
-app = typer.Typer(cls=Commands, rich_markup_mode=MARKUP, pretty_exceptions_enable=False, help=HELP)
-
-
-for _name, _sentence in listed().items():
-    app.command(_name, help=_sentence)(named)
-
-
-@app.callback(invoke_without_command=True)
-def _version(version: bool = typer.Option(False, "--version", help="The version, and nothing else.")) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
+if TYPE_CHECKING:
+    from counterrank.cli.root import app
 
 
 def main() -> None:
     """What the command `counterrank` runs."""
     watch()
     prepare_streams()
+    _answer_at_once(sys.argv[1:])
+    from counterrank.cli.root import app
+
     app(prog_name="counterrank")
+
+
+def _answer_at_once(words: list[str]) -> None:
+    """What needs no parser: the version, and what commands there are."""
+    if len(words) > 1 or "_COUNTERRANK_COMPLETE" in os.environ:
+        return
+    from counterrank.cli import ending, front
+    from counterrank.version import __version__
+
+    if words == ["--version"]:
+        ending.print_and_leave(__version__)
+    if words in ([], ["--help"]):
+        ending.print_and_leave(front.text())
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'counterrank.cli' has no attribute {name!r}")
+    from counterrank.cli.root import app
+
+    return app
 
 
 __all__ = ["COMMANDS", "app", "command", "function", "main"]

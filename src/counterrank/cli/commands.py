@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final
 
-import typer
-
-from counterrank.cli.groups import flat
-
 MARKUP: Final = "markdown"
+OURS: Final = "duckdb"  # the engine that counts in this process
 COMMANDS = {  # with what each is for: the first sentence of its help
     "check": "Tell what is in a log, what is wrong in it, and how much it can answer.",
     "evaluate": "Judge a ranking policy from the log of another.",
@@ -31,6 +30,7 @@ COMMANDS = {  # with what each is for: the first sentence of its help
     "serve": "Rank over HTTP, learn from clicks, and lose nothing.",
     "reproduce": "Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals "
     "are right.",
+    "warm": "Compile now what commands would compile at their first run; once after each installation.",
     "demo": "Simulate a log, check it, judge three policies beside the truth, compare, optimize, report, and learn.",
 }
 GROUPS = {"log": "What a ranking service stored: export, import, erase, backup, restore."}  # names of two words
@@ -40,6 +40,7 @@ GROUPS = {"log": "What a ranking service stored: export, import, erase, backup, 
 def function(name: str) -> Callable[..., None]:
     """What a command does: one parameter for each of its options, and its files looked at first."""
     from counterrank.cli.files import checked
+    from counterrank.cli.groups import flat
 
     written = name.replace(" ", "_")
     return checked(flat(getattr(import_module(f"counterrank.cli.{written}"), written)))
@@ -47,13 +48,38 @@ def function(name: str) -> Callable[..., None]:
 
 @cache
 def command(name: str) -> Any:
-    """A command as it is parsed and run, a command of Typer's."""
+    """A command as it is parsed and run, a command of Typer's; what it does is imported once its words are parsed."""
+    import typer
+
+    from counterrank.cli.listing import listed
+    from counterrank.cli.plain import take_plainly
+
     alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP, pretty_exceptions_enable=False)
-    alone.command(name)(function(name))
-    return typer.main.get_command(alone)
+    alone.command(name)(listed(name, partial(_run, name)) or function(name))
+    return take_plainly(typer.main.get_command(alone))
 
 
-def listed(group: str = "") -> dict[str, str]:
+def _run(name: str, **given: Any) -> None:
+    if given.get("engine") == OURS:
+        from counterrank.cli.lean import leave_pandas_out
+
+        leave_pandas_out()
+    run = function(name)
+    if sys.stderr.isatty():
+        _tell_of_compiling()
+    run(**given)
+
+
+def _tell_of_compiling() -> None:
+    """Tell why each run begins slowly, where no folder can keep what is compiled."""
+    from counterrank import compiled
+    from counterrank.engine import kernels
+
+    if compiled.place(os.path.dirname(kernels.__file__)) is None:
+        print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
+
+
+def sentences(group: str = "") -> dict[str, str]:
     """The commands of a group by their second words, or the first words of all, with what each is for."""
     if group:
         return {name.removeprefix(f"{group} "): said for name, said in COMMANDS.items() if name.startswith(f"{group} ")}

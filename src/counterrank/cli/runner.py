@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import traceback
@@ -14,15 +13,13 @@ import typer
 from typer.completion import shell_complete
 from typer.core import TyperGroup
 
-from counterrank.cli.commands import COMMANDS, GROUPS, MARKUP, command, listed
+from counterrank.cli import front
+from counterrank.cli.commands import COMMANDS, GROUPS, MARKUP, command, sentences
+from counterrank.cli.ending import BAD_INPUT, BUG, CLOSED_PIPE, INTERRUPTED, fail, flush, leave
 from counterrank.cli.flags import flags, speak_of
+from counterrank.cli.plain import take_plainly
 from counterrank.errors import InputError
-from counterrank.screen import one_line, prepare_streams
-
-BAD_INPUT = 2
-BUG = 3
-INTERRUPTED = 130
-CLOSED_PIPE = 141  # as if by the signal that other programs get then
+from counterrank.screen import prepare_streams
 
 
 def named() -> None:
@@ -41,8 +38,6 @@ class Listed(TyperGroup):
             return name, group(str(name)), rest or ([] if ctx.resilient_parsing else ["--help"])
         called = command(f"{self.prefix} {name}".strip())
         speak_of(called)
-        if sys.stderr.isatty() and not ctx.resilient_parsing:
-            _tell_of_compiling()
         return name, called, rest
 
 
@@ -53,7 +48,7 @@ def group(name: str) -> Any:
     sub = typer.Typer(
         cls=below, help=GROUPS[name], add_completion=False, rich_markup_mode=MARKUP, pretty_exceptions_enable=False
     )
-    for second, sentence in listed(name).items():
+    for second, sentence in sentences(name).items():
         sub.command(second, help=sentence)(named)
     return typer.main.get_command(sub)
 
@@ -61,20 +56,28 @@ def group(name: str) -> Any:
 class Commands(Listed):
     """The group of all commands, which says what went wrong in one line."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        take_plainly(self)
+
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         words = list(sys.argv[1:] if args is None else args)
         sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
         prepare_streams()
         try:
             code = self._called(words or ["--help"], prog_name or "counterrank", extra)
-            _flush()
+            flush()
         except (BrokenPipeError, SystemExit):  # whoever read our output has gone; Rich exits then
-            _leave(CLOSED_PIPE)
+            leave(CLOSED_PIPE)
         except (KeyboardInterrupt, typer.Abort):
-            _fail("stopped", INTERRUPTED)
+            fail("stopped", INTERRUPTED)
         except Exception as error:
-            _fail(*self._told(error, words))
+            fail(*self._told(error, words))
         sys.exit(code)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The same as without a parser."""
+        formatter.write(front.text())
 
     def _called(self, words: list[str], name: str, extra: dict[str, Any]) -> int:
         """The exit code of one command. Click's own way out would take a closed pipe for the answer no."""
@@ -118,55 +121,7 @@ class Commands(Listed):
         return f"a bug in counterrank: {type(error).__name__}: {error} (COUNTERRANK_DEBUG=1 shows where)", BUG
 
 
-def _tell_of_compiling() -> None:
-    """Tell why each run begins slowly, where no folder can keep what is compiled."""
-    from counterrank import compiled
-    from counterrank.engine import kernels
-
-    if compiled.place(os.path.dirname(kernels.__file__)) is None:
-        print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
-
-
 def _of_duckdb(error: Exception, kind: str) -> bool:
     """Whether an error is one of DuckDB's, which is not imported for it."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, getattr(duckdb, kind))
-
-
-def _flush() -> None:
-    """All that was printed is out, or it is an error: an answer that nobody got is none."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _drop(sys.stdout)
-        raise InputError(f"cannot read or write: {error.strerror} (stdout)") from None
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    try:
-        print(f"counterrank: {one_line(message)}", file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        code = CLOSED_PIPE
-    except OSError:  # nobody can be told; the exit code still tells
-        pass
-    _leave(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """Exit, without another try to print what could not be printed."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            _drop(stream)
-    sys.exit(code)
-
-
-def _drop(stream: Any) -> None:
-    """What is still to be printed goes nowhere."""
-    with contextlib.suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import lgamma, log
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,13 +33,18 @@ class EmpiricalFit:
 
     examination: Floats  # (K,) 1 at position 1; 0 where a position was never shown or never clicked (see notes)
     prior: tuple[float, float]  # α, β
-    attraction: Floats  # (P,) the posterior mean
     covariance: Floats  # (K, K) of the curve; 0 where it is not fitted
     log_likelihood: float
     iterations: int
     converged: bool
     edge: bool  # a parameter ended on an edge of its box
+    posterior: Callable[[], Floats] = field(repr=False, compare=False)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def attraction(self) -> Floats:
+        """(P,) the posterior mean."""
+        return self.posterior()
 
     @property
     def stderr(self) -> Floats:
@@ -100,7 +107,7 @@ def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     return EmpiricalFit(
         examination=examination,
         prior=(alpha, beta),
-        attraction=_attractions(tally, curve, alpha, beta)[tally.of],
+        posterior=lambda: _attractions(tally, curve, alpha, beta)[tally.of],
         covariance=covariance,
         log_likelihood=climbed.value,
         iterations=climbed.iterations,
@@ -124,11 +131,9 @@ class _Likelihood:
     positions: int
 
     def __call__(self, at: Floats) -> tuple[float, Floats, Floats]:
-        from scipy.special import digamma, gammaln
-
         curve, alpha, beta = parameters(at)
         own = self.tally
-        prior = Prior(curve, alpha, beta, digamma(alpha + beta) - digamma([alpha, beta]))
+        prior = Prior(curve, alpha, beta)
         parts = [_Part.empty(self.positions + 2) for _ in range(2)]
         grouped = own.grouped()
 
@@ -145,7 +150,7 @@ class _Likelihood:
                 other = pool.submit(run, parts[1], middle, end, steps)
                 run(parts[0], begin, middle, steps)
                 other.result()
-        constant = float(gammaln(alpha + beta) - gammaln(alpha) - gammaln(beta))
+        constant = lgamma(alpha + beta) - lgamma(alpha) - lgamma(beta)
         total = parts[0].total + parts[1].total + constant * float(own.count.sum())
         gradient = parts[0].gradient + parts[1].gradient
         lower = parts[0].information + parts[1].information
@@ -177,7 +182,7 @@ def levels(tally: Alike, alpha: float) -> list[tuple[int, int, float]]:
 def _attractions(tally: Alike, curve: Floats, alpha: float, beta: float) -> Floats:
     """(G,) the posterior mean of each pattern."""
     out, grouped = np.zeros(len(tally)), tally.grouped()
-    prior = Prior(curve, alpha, beta, np.zeros(2))
+    prior = Prior(curve, alpha, beta)
     for begin, end, step in levels(tally, alpha):
         attractions(begin, end, grouped, prior, lattice(step, curve), out)
     return out

@@ -150,16 +150,42 @@ def _newton(
 
     With s = −log e − step ≥ 0 that is a non-negative least squares problem. The curve's scale is flat, hence the ridge.
     """
-    from scipy.optimize import nnls  # slow to import
-
     scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-6))
     matrix = curvature * np.outer(scale, scale)
     matrix = 0.5 * (matrix + matrix.T) + ridge * np.eye(len(scale))
     slope, room = gradient * scale, -log_curve / scale
     upper = np.linalg.cholesky(matrix).T
-    slack, _ = nnls(upper, np.linalg.solve(upper.T, matrix @ room - slope))
+    slack = _not_negative(matrix, upper, matrix @ room - slope)
     step = room - slack
     return step * scale, float(slope @ step - 0.5 * step @ matrix @ step)
+
+
+def _not_negative(matrix: Floats, upper: Floats, wanted: Floats) -> Floats:
+    """The x ≥ 0 with the least ½ x'Ax − b'x, A being positive definite and `upper` its Cholesky factor.
+
+    Free the one that would gain most, solve for those that are free, and go back to the edge where one would cross it
+    (Lawson and Hanson, Solving Least Squares Problems, 1974). Solved once more by least squares with the factor, which
+    is the more exact.
+    """
+    at, free = np.zeros(len(wanted)), np.zeros(len(wanted), dtype=bool)
+    right = np.linalg.solve(upper.T, wanted)
+    small = 10 * np.finfo(float).eps * max(np.abs(matrix).sum(axis=0).max(), 1.0) * len(wanted)
+    for _ in range(3 * len(wanted)):
+        gain = np.where(free, -np.inf, wanted - matrix @ at)
+        if gain.max(initial=-np.inf) <= small:
+            break
+        free[int(np.argmax(gain))] = True
+        while free.any():
+            there = np.zeros(len(wanted))
+            there[free] = np.linalg.lstsq(upper[:, free], right, rcond=None)[0]
+            crossing = free & (there <= 0)
+            if not crossing.any():
+                at = there
+                break
+            at += np.min(at[crossing] / (at[crossing] - there[crossing])) * (there - at)
+            free &= at > small
+            at[~free] = 0.0
+    return at
 
 
 def no_scale(at_position: Floats, clicks_at: Floats) -> None:
@@ -195,11 +221,12 @@ def check_counts(n: NDArray[Any], c: NDArray[Any]) -> None:
 
 def _linked(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether each position shares a clicked pair with position 1, directly or by way of other positions."""
-    from scipy.sparse.csgraph import connected_components  # slow to import
-
-    together = seen.astype(np.float64).T @ seen
-    _, part = connected_components(together > 0, directed=False)
-    return np.asarray(part == part[0])
+    together = (seen.astype(np.float64).T @ seen) > 0
+    found = np.zeros(len(together), dtype=bool)
+    found[:1] = True
+    while (more := found | together[found].any(axis=0)).sum() > found.sum():
+        found = more
+    return found
 
 
 def never_clicked(at_position: Floats, clicks_at: Floats) -> list[str]:

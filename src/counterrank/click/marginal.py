@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterrank.compiled import njit
+from counterrank.posterior import slope_rise
 
 REACH = 30.0  # the lattice goes from −REACH to REACH
 COARSE = 0.5  # the step of level 0, halved from level to level
@@ -38,12 +39,11 @@ class Grouped(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """The curve, the prior, and the slopes of the logarithm of its constant in α and β."""
+    """The curve, and the prior."""
 
     curve: Any  # (K,)
     alpha: float
     beta: float
-    slopes: Any  # (2,)
 
 
 class Lattice(NamedTuple):
@@ -159,6 +159,7 @@ def likelihood(begin: int, end: int, pairs: Any, prior: Any, at: Any, gradient: 
     total = 0.0
     weight = np.empty(len(at.low))
     own, rows = np.empty(size + 2), np.empty(size + 2, dtype=np.int64)
+    slopes = slope_rise(prior.alpha, prior.beta), slope_rise(prior.beta, prior.alpha)  # of the prior's constant
     for g in range(begin, end):
         of = slice(pairs.starts[g], pairs.starts[g + 1])
         places, missed, hits = pairs.places[of], pairs.missed[of], pairs.hits[of]
@@ -178,7 +179,7 @@ def likelihood(begin: int, end: int, pairs: Any, prior: Any, at: Any, gradient: 
             if hits[i] > 0.0:
                 log += hits[i] * math.log(prior.curve[places[i]])
         for i in range(2):
-            own[cells + i] += prior.slopes[i]
+            own[cells + i] += slopes[i]
             rows[cells + i] = size + i
         total += pairs.count[g] * log
         for i in range(cells + 2):

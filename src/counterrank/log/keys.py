@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.ids import as_text, canonical
 from counterrank.statistics.hashing import text_keys as text_keys  # others take it from here
 
 Keys = NDArray[np.int64]
+_QUICK = r"\A(0|-?[1-9][0-9]{0,17})\z"  # what an integer prints as, if it surely has 64 bits
 SEPARATOR = "\x1f"  # between a query and what it is told apart by: a day, a segment
 
 
@@ -32,7 +34,11 @@ def text_key(texts: pa.Array, integer: bool) -> tuple[Keys, NDArray[np.bool_]]:
         return text_keys(texts), np.ones(len(texts), dtype=bool)
     whole = np.zeros(len(texts), dtype=np.int64)
     fits = np.zeros(len(texts), dtype=bool)
-    for i, text in enumerate(texts.to_pylist()):
+    quick = pc.match_substring_regex(texts, _QUICK)
+    at = quick.to_numpy(zero_copy_only=False)
+    whole[at], fits[at] = texts.filter(quick).cast(pa.int64()).to_numpy(zero_copy_only=False), True
+    rest = np.flatnonzero(~at)
+    for i, text in zip(rest, texts.take(pa.array(rest)).to_pylist(), strict=True):
         if canonical(text) and -(2**63) <= int(text) < 2**63:
             whole[i] = int(text)
             fits[i] = True

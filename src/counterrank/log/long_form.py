@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from counterrank.errors import InputError
 from counterrank.ids import is_text
+from counterrank.late import Late
 from counterrank.log.days import day_numbers
 from counterrank.log.parts import Part, Wanted, connect, identifier, stream, streamed, told
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Late("duckdb")
 
 _LISTS = {"item": "items", "click": "clicks", "item_propensity": "item_propensities"}
 _PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster", "segment")

@@ -8,14 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterrank import temporary
 from counterrank.errors import InputError
+from counterrank.late import Late
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Late("duckdb")
 
 BATCH_ROWS = 131_072
 # what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers

@@ -244,7 +244,9 @@ def _any_in(flags: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.
 def _repeats(keys, offsets):  # type: ignore[no-untyped-def]
     """Whether an item stands twice in a row. A small table tells most rows apart; only the rest are compared."""
     out = np.zeros(len(offsets) - 1, dtype=np.bool_)
-    marks = np.full(1024, -1, dtype=np.int64)
+    marks = np.empty(1024, dtype=np.int64)
+    for i in range(len(marks)):
+        marks[i] = -1
     for r in range(len(out)):
         start = offsets[r]
         end = offsets[r + 1]

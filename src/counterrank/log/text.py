@@ -11,16 +11,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-import duckdb
 import pyarrow as pa
 
 from counterrank.errors import InputError
+from counterrank.late import Late
 from counterrank.log import ragged
 from counterrank.log.gzipped import check_gzip
 from counterrank.log.parts import Part, Wanted, connect, identifier, literal, pattern, stream, streamed, text_type, told
 from counterrank.log.spelled import doubtful, from_csv, json_id
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Late("duckdb")
 
 _ROOM = 67_108_864  # bytes that one JSON object may take
 _SAMPLE = 20_480  # rows that tell a JSON file's columns

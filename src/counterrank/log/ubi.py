@@ -23,14 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 
 from counterrank.errors import InputError
+from counterrank.late import Late
 from counterrank.log.foreign import Foreign, Lines, files_of, lines_of, no_time_unit
 from counterrank.log.parts import connect
 from counterrank.words import counted
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Late("duckdb")
 
 SCHEMA = pa.schema(
     {"query": pa.string(), "items": pa.list_(pa.string()), "clicks": pa.list_(pa.int8()), "day": pa.date32()}

@@ -30,6 +30,7 @@ _SURE = np.log(45.0)  # log(λt) beyond which the item has arrived: 45·exp(-45)
 _EARLY = -41.4  # log(λt) below which it has not: exp(-41.4) = 1e-18
 _FIRST = -20.5  # log(Λt) below which two have not: exp(-41)/2 < 1e-18
 _TAIL = 1e-17
+_SMALL = -600.0  # exp of it is still far from 0
 
 
 def steps(positions: int) -> NDArray[np.float64]:
@@ -124,28 +125,68 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
 
 
 @njit(nogil=True)
+def rates(starts: Any, logs: Any, out: Any) -> None:  # pragma: no cover
+    """Fills out with exp(logs); with -1 at the first candidate of a query some of whose rates would be too small."""
+    for q in range(len(starts) - 1):
+        for at in range(starts[q], starts[q + 1]):
+            out[at] = np.exp(logs[at])
+        if starts[q + 1] > starts[q] and logs[starts[q + 1] - 1] < _SMALL:
+            out[starts[q]] = -1.0
+
+
+@njit(nogil=True)
 def probability(
-    starts: Any, shown: Any, place: Any, logs: Any, queries: Any, rankings: Any, out: Any
+    first: int,
+    last: int,
+    starts: Any,
+    shown: Any,
+    place: Any,
+    logs: Any,
+    rate: Any,
+    queries: Any,
+    rankings: Any,
+    out: Any,
 ) -> None:  # pragma: no cover
-    """Fills out (G,): Π exp(l_k) / Σ of what is not yet shown, summed from the end, relative to its largest term."""
-    stamp = np.full(len(logs), -1, dtype=np.int64)
-    for g in range(len(queries)):
+    """Fills out first to last: Π exp(l_k) / Σ of what is not yet shown, summed from the end: nothing cancels."""
+    stamp = np.empty(len(logs), dtype=np.int64)
+    for at in range(len(logs)):
+        stamp[at] = -1
+    for g in range(first, last):
         q = queries[g]
         if not is_ranking(starts[q], starts[q + 1], shown[q], rankings[g], place, stamp, g):
             continue
-        top, total = -np.inf, 0.0
+        if starts[q] < starts[q + 1] and rate[starts[q]] < 0.0:
+            out[g] = _relative(starts[q], starts[q + 1], shown[q], place, logs, rankings[g], stamp, g)
+            continue
+        total, chance = 0.0, 1.0
         for at in range(starts[q], starts[q + 1]):
             if stamp[at] != g:
-                if total == 0.0:
-                    top = logs[at]
-                total += np.exp(logs[at] - top)
-        chance = 1.0
+                total += rate[at]
         for k in range(shown[q] - 1, -1, -1):
-            value = logs[place[rankings[g, k]]]
-            if value > top:
-                total = total * np.exp(top - value) + 1.0
-                top = value
-            else:
-                total += np.exp(value - top)
-            chance *= np.exp(value - top) / total
+            value = rate[place[rankings[g, k]]]
+            total += value
+            chance *= value / total
         out[g] = max(chance, 5e-324)  # what can be shown never has probability 0
+
+
+@njit(nogil=True)
+def _relative(
+    start: int, end: int, shown: int, place: Any, logs: Any, ranking: Any, stamp: Any, g: int
+) -> float:  # pragma: no cover
+    """The same relative to the largest term, where rates are too far apart for plain sums."""
+    top, total = -np.inf, 0.0
+    for at in range(start, end):
+        if stamp[at] != g:
+            if total == 0.0:
+                top = logs[at]
+            total += np.exp(logs[at] - top)
+    chance = 1.0
+    for k in range(shown - 1, -1, -1):
+        value = logs[place[ranking[k]]]
+        if value > top:
+            total = total * np.exp(top - value) + 1.0
+            top = value
+        else:
+            total += np.exp(value - top)
+        chance *= np.exp(value - top) / total
+    return max(chance, 5e-324)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,6 +23,7 @@ from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
+WORTH = 1 << 12  # rankings from which a second thread is worth its start
 KEPT = 1 << 24  # chances that are kept once they were computed: 128 MB
 
 
@@ -85,6 +88,17 @@ class PlackettLuce(Policy):
         return f"PlackettLuce({self.scores!r}, temperature={self.temperature:g})"
 
 
+def in_halves(run: Callable[[int, int], None], size: int, worth: int) -> None:
+    """Run first to last in two threads, if there are as many as `worth`."""
+    if size < worth:
+        run(0, size)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(run, size // 2, size)
+        run(0, size // 2)
+        other.result()
+
+
 def _read(source: Any) -> Scores:
     """Scores from {query: {item: score}}, a table or a file."""
     from counterrank.policy.read import read_policy  # which makes Plackett–Luce policies itself
@@ -122,12 +136,29 @@ class BoundPlackettLuce(OrderedCandidates):
         out = np.zeros((self.pairs.starts[last] - start, self.pairs.positions))
         starts, rows = self.starts[first : last + 1] - mine.start, self.rows[mine] - start
         steps = _race.steps(int(self.shown[first:last].max(initial=0)))
-        _race.marginals(starts, rows, self._logs[mine], self.shown[first:last], steps, out)
+        logs, shown = self._logs[mine], self.shown[first:last]
+
+        def run(begin: int, end: int) -> None:
+            _race.marginals(starts[begin : end + 1], rows, logs, shown[begin:end], steps, out)
+
+        in_halves(run, last - first, 2)
         return out
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
         out = np.zeros(len(queries))
-        _race.probability(self.starts, self.shown, self.place, self._logs, queries, rankings, out)
+
+        def run(first: int, last: int) -> None:
+            _race.probability(
+                first, last, self.starts, self.shown, self.place, self._logs, self._rates, queries, rankings, out
+            )
+
+        in_halves(run, len(queries), WORTH)
+        return out
+
+    @cached_property
+    def _rates(self) -> NDArray[np.float64]:
+        out = np.empty(len(self._logs))
+        _race.rates(self.starts, self._logs, out)
         return out
 
     def pair_marginals(self, query: int) -> PairMarginals:

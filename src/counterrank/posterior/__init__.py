@@ -1,5 +1,6 @@
 """What clicks say of an item's attraction: Beta priors, posteriors and lower bounds, on arrays of clicks and looks."""
 
+from counterrank.posterior._gamma import slope_rise
 from counterrank.posterior.beta_binomial import Terms, terms
 from counterrank.posterior.bounds import BOUNDS, Bound, quantile
 from counterrank.posterior.likelihood import log_likelihood
@@ -7,5 +8,5 @@ from counterrank.posterior.priors import PRIORS, SCOPES, Prior, choose_prior, re
 
 __all__ = [
     "BOUNDS", "PRIORS", "SCOPES", "Bound", "Prior", "Terms", "choose_prior", "log_likelihood", "quantile", "read_prior",
-    "terms",
+    "slope_rise", "terms",
 ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from counterrank.posterior import terms
 from counterrank.regress.base import Matrix, Vector
@@ -74,7 +73,7 @@ class LinearPrior:
         pull[0] = 1e-8
         slope = z.T @ found.by_alpha + pull * self.weights
         bend = (z * found.information[:, None]).T @ z + np.diag(pull)
-        way = cho_solve(cho_factor(bend), slope)
+        way = _solved(bend, slope)
         now = float(found.loss.sum() + 0.5 * pull @ self.weights**2)
         for half in range(12):
             moved = self.weights - way / 2**half
@@ -124,3 +123,9 @@ class LinearPrior:
         if len(made.weights):
             made.scale = Scale(*(np.array(kept[name], dtype=np.float64) for name in ("mean", "scale")))
         return made
+
+
+def _solved(bend: Matrix, slope: Vector) -> Vector:
+    from scipy.linalg import cho_factor, cho_solve  # slow to import
+
+    return np.asarray(cho_solve(cho_factor(bend), slope))

@@ -65,9 +65,18 @@ def collect(
 
 
 @njit(nogil=True)
+def _sum(values: Any) -> float:  # pragma: no cover
+    """As NumPy's, whose compiled form takes 0.3 s to load."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
+@njit(nogil=True)
 def overlaps(rows: Any, impressions: Any) -> Any:  # pragma: no cover
     """G of one query's rankings."""
-    size, total = len(rows), impressions.sum()
+    size, total = len(rows), _sum(impressions)
     out = np.empty((size, size))
     for i in range(size):
         for j in range(i + 1):
@@ -99,10 +108,11 @@ def solve(
 @njit(nogil=True)
 def finish(q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, filled: Any) -> None:  # pragma: no cover
     base, cells, positions, target, sigma2, lost, out, u, phi = filled
-    size, total = len(rows), sums[:, 0].sum()
-    root, s, y = np.sqrt(sums[:, 0] / total), np.zeros(size), np.empty(size)
+    size, total = len(rows), _sum(sums[:, 0])
+    root, s, y = np.empty(size), np.zeros(size), np.empty(size)
     known = np.zeros(base[q + 1] - base[q])
     for i in range(size):
+        root[i] = np.sqrt(sums[i, 0] / total)
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
                 s[i] += root[i] * target[cell_at(cells, positions, rows[i, k], k)]

@@ -1,0 +1,68 @@
+"""The end of a command: what was printed is out, an error is one line on stderr, the exit code says which it was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any, NoReturn
+
+from counterrank.errors import InputError
+from counterrank.screen import one_line
+
+BAD_INPUT = 2
+BUG = 3
+INTERRUPTED = 130
+CLOSED_PIPE = 141  # as if by the signal that other programs get then
+
+
+def flush() -> None:
+    """All that was printed is out, or it is an error: an answer that nobody got is none."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop(sys.stdout)
+        raise InputError(f"cannot read or write: {error.strerror} (stdout)") from None
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say it, and exit with this code."""
+    try:
+        print(f"counterrank: {one_line(message)}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+    except OSError:  # nobody can be told; the exit code still tells
+        pass
+    leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """Exit, without another try to print what could not be printed."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _drop(stream)
+    sys.exit(code)
+
+
+def print_and_leave(text: str) -> NoReturn:
+    """Print a text that needed no command, and exit."""
+    try:
+        print(text)
+        flush()
+    except BrokenPipeError:
+        leave(CLOSED_PIPE)
+    except InputError as error:
+        fail(str(error), BAD_INPUT)
+    sys.exit(0)
+
+
+def _drop(stream: Any) -> None:
+    """What is still to be printed goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
