@@ -149,8 +149,9 @@ def _starts_worse(panel: Panel) -> PaperFinding:
     said_so = f"at {short(panel.online_clicks[0])} clicks: " + ", ".join(
         f"{said(n)} {gap:+.4f}" for n, gap in gaps.items()
     )
-    holds = max(gaps.values()) <= -WORSE
-    return PaperFinding(f"online bandits begin {WORSE} or more below logging", panel.title, _yes(holds), said_so)
+    below = [gap <= -WORSE for gap in gaps.values()]
+    holds = "yes" if all(below) else "in part" if any(below) else "no"
+    return PaperFinding(f"online bandits begin {WORSE} or more below logging", panel.title, holds, said_so)
 
 
 def _who_is_first(panel: Panel) -> PaperFinding:
