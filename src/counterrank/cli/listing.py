@@ -23,7 +23,7 @@ PLACE = Path(__file__).with_name("listing.json")
 _KINDS: dict[str, Any] = {
     "context": typer.Context,
     **{kind.__name__: kind for kind in (bool, str, int, float, Path)},
-    **{f"{kind.__name__} | None": kind | None for kind in (str, int, float, Path)},
+    **{f"{kind.__name__} | None": kind | None for kind in (bool, str, int, float, Path)},
     "list[str]": list[str],
     "list[str] | None": list[str] | None,
 }
