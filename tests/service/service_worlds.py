@@ -83,5 +83,7 @@ def evidence(store: Store) -> Counts:
     """The evidence of a store, folded to its last event."""
     store.fold()
     found = store.load()
-    rows = zip(found.query, found.item, found.position.tolist(), found.shown.tolist(), found.clicked.tolist())
+    rows = zip(
+        found.query, found.item, found.position.tolist(), found.shown.tolist(), found.clicked.tolist(), strict=True
+    )
     return {(query, item, position): (seen, hits) for query, item, position, seen, hits in rows}

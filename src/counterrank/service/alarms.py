@@ -6,14 +6,13 @@ import math
 from typing import Any
 
 from counterrank.service.events import PolicySetting
-from counterrank.service.settings import Settings
 from counterrank.service.traffic import Traffic
 
 ENOUGH = 1000  # pages, before anything is said of exploration
 CHANCE = 1e-4  # that so few explored pages come by chance
 
 
-def alarms(settings: Settings, setting: PolicySetting, traffic: Traffic) -> list[dict[str, Any]]:
+def alarms(setting: PolicySetting, traffic: Traffic) -> list[dict[str, Any]]:
     """All alarms, whether they ring, and what they say."""
     found = traffic.exploration()
     low = collapsed(found["explored"], found["impressions"], setting.randomise)

@@ -10,8 +10,10 @@ import numpy as np
 
 from counterrank.service.alarms import alarms
 from counterrank.service.bodies import text_of
+from counterrank.service.events import Away, Model
 from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
-from counterrank.service.traffic import Traffic, rate
+from counterrank.service.refusals import away
+from counterrank.service.traffic import rate
 
 if TYPE_CHECKING:
     from counterrank.service.service import Service
@@ -24,8 +26,10 @@ CONFIDENCE = 0.95
 async def live(service: Service, query: str | None) -> dict[str, Any]:
     """All of it. With a query, also why its items stand where they stand."""
     traffic = service.traffic
-    await asyncio.to_thread(traffic.catch_up)
-    models = await asyncio.to_thread(service.store.models)
+    try:
+        models, rates, rings = await asyncio.to_thread(_slowly, service)
+    except Away as error:
+        raise away(error) from None
     setting, prior, total = service.setting, service.state.prior, service.metrics.total
     return {
         "now": time.time(),
@@ -44,13 +48,21 @@ async def live(service: Service, query: str | None) -> dict[str, Any]:
         "retraining": {"failures": int(total("retrain_failures")), "every": service.settings.retrain_every,
                        "running": total("retraining") > 0},
         "traffic": traffic.summary(),
-        "policies": [_rate(name, shown, clicked) for name, (shown, clicked) in sorted(traffic.policies.items())],
+        "policies": rates,
         "exploration": traffic.exploration(),
         "apprentice": _apprentice(service),
-        "alarms": alarms(service.settings, setting, traffic),
+        "alarms": rings,
         "uncertain": uncertain(service),
         "ranking": None if query is None else ranking(service, query),
     }  # fmt: skip
+
+
+def _slowly(service: Service) -> tuple[list[Model], list[dict[str, Any]], list[dict[str, Any]]]:
+    """What reads the store or reckons for long, and so is done beside the requests."""
+    traffic = service.traffic
+    traffic.catch_up()
+    rates = [_rate(name, *counts) for name, counts in sorted(traffic.policies.items())]
+    return service.store.models(), rates, alarms(service.setting, traffic)
 
 
 def _rate(name: str, shown: int, clicked: int) -> dict[str, Any]:
@@ -82,14 +94,12 @@ def uncertain(service: Service) -> list[dict[str, Any]]:
     inside = np.clip(mean, 0.0, 1.0)
     deviation = np.sqrt(inside * (1 - inside) / (strength + 1))
     chosen = np.argsort(-np.where(counts[:, SHOWN] > 0, deviation, -1.0), kind="stable")[:MOST] + 1
-    rows = {int(row) for row in chosen if state.counts[row, SHOWN] > 0}
-    pairs = {row: (query, item) for query, items in state.queries.items() for item, row in items.items() if row in rows}
     found = []
     for row in chosen.tolist():
-        if row in pairs:
+        if state.counts[row, SHOWN] > 0:
             n, clicks = int(state.counts[row, SHOWN]), int(state.counts[row, CLICKS])
             found.append({
-                "query": pairs[row][0], "item": pairs[row][1], "mean": float(mean[row - 1]),
+                "query": state.asked[row], "item": state.owner[row], "mean": float(mean[row - 1]),
                 "deviation": float(deviation[row - 1]), "impressions": n, "clicks": clicks,
                 "exposure": float(looks[row - 1]), "prior": state.belief[row].tolist(),
                 "new": n < service.settings.new_below,

@@ -57,18 +57,8 @@ from counterrank.service.metrics import Metrics
 from counterrank.service.page import Drawn
 from counterrank.service.policies import BUILT_IN, NONE, Policies
 from counterrank.service.prior import Prior
-from counterrank.service.scoring import (
-    ALPHA,
-    BETA,
-    BONUS,
-    BY_POSTERIOR,
-    CLICKED,
-    IMPRESSIONS,
-    LOOKS,
-    MEAN,
-    SCORE,
-    base_order,
-)
+from counterrank.service.refusals import away
+from counterrank.service.scoring import BY_POSTERIOR, base_order
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
 from counterrank.service.state import State
@@ -81,6 +71,11 @@ PRIOR = "prior.json"  # the file of a model
 PAUSE = 0.2  # seconds between looks at what others did
 STEP = 10_000  # events taken in at a time
 TRIES = 8  # pages made for one request, when settings change or other workers keep pages meanwhile
+KEPT = "kept as it was first shown to this user today"
+RANDOM = "drawn at random from the pool"
+GIVEN = "placed by the policy"
+NEW = "new: seen too seldom, so the prior and the bonus lead"
+KNOWN = "known: its clicks lead"
 _NO_BELIEFS = np.zeros((0, 2))
 
 
@@ -247,24 +242,17 @@ class Service:
         self.metrics.add("apprentice_overlap", len(np.intersect1d(shown, best)) / len(shown))
 
     def _placed(self, asked: Asked, drawn: Drawn, out: Any, by: int, kept: bool) -> list[Placed]:
-        below, found = self.settings.new_below, []
-        rows = out[drawn.places].tolist()
-        for j, (place, row) in enumerate(zip(drawn.places, rows, strict=True)):
-            n, clicks = int(row[IMPRESSIONS]), int(row[CLICKED])
-            if kept:
-                why = "kept for this user and day"
-            elif drawn.explored:
-                why = "drawn at random from the pool"
-            elif by == BUILT_IN["logging"]:
-                why = "placed by the policy"
-            elif n < below:
-                why = f"new: {clicks} clicks in {n} impressions, so the prior leads"
-            else:
-                why = f"known: {clicks} clicks in {n} impressions"
+        below, items, chances = self.settings.new_below, asked.items, drawn.item_propensities
+        why = KEPT if kept else RANDOM if drawn.explored else GIVEN if by == BUILT_IN["logging"] else None
+        found, j = [], 0
+        for place, row in zip(drawn.places, out[drawn.places].tolist(), strict=True):
+            score, mean, bonus, n, clicks, looks, alpha, beta = row
+            new, chance = n < below, chances[j]
+            j += 1
             found.append(
                 Placed(
-                    asked.items[place], j + 1, row[SCORE], row[MEAN], row[BONUS], n, clicks, row[LOOKS],
-                    (row[ALPHA], row[BETA]), n < below, drawn.item_propensities[j], why,
+                    items[place], j, score, mean, bonus, int(n), int(clicks), looks, (alpha, beta), new, chance,
+                    why or (NEW if new else KNOWN),
                 )  # fmt: skip
             )
         return found
@@ -468,6 +456,3 @@ def _again(kept: Page, items: Sequence[str], randomise: float, pool: int) -> Dra
     explored = not pages.is_base(kept.item_propensities, randomise, pool)
     return Drawn([place[item] for item in kept.items], kept.propensity, kept.item_propensities, explored)
 
-
-def away(error: object) -> Refused:
-    return Refused(503, "store_away", "the store is away or its queue is full: try again", None, retry=1.0)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterrank.engine import Engine
 from counterrank.service import catalogue, fold, priors, setting
 from counterrank.service.backup import backup, restore
 from counterrank.service.batch import page_of
@@ -18,11 +17,14 @@ from counterrank.service.erase import Erased, erase_item, erase_user
 from counterrank.service.events import Change, Evidence, Given, Model, Page, PolicySetting, Receipt, Shown
 from counterrank.service.export import Choice, Exported, export
 from counterrank.service.follow import changes, check_there, number
-from counterrank.service.imported import Imported, import_log
 from counterrank.service.retention import Forgotten, forget
 from counterrank.service.schema import NUMBERS
 from counterrank.service.verify import Verified, verify
 from counterrank.service.writer import BATCH, QUEUE, Writer
+
+if TYPE_CHECKING:
+    from counterrank.engine import Engine
+    from counterrank.service.imported import Imported
 
 
 class Store:
@@ -211,6 +213,8 @@ class Store:
 
     def import_log(self, log: Any, *, engine: str | Engine = "duckdb", again: bool = False) -> Imported:
         """Begin with the evidence of a log."""
+        from counterrank.service.imported import import_log  # it needs an engine, which nothing else here does
+
         return import_log(self.database, log, engine=engine, again=again)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -27,6 +28,7 @@ from counterrank.service.store import Store
 from counterrank.service.tokens import read_tokens
 
 log = logging.getLogger("counterrank.service")
+COLLECT = (20_000, 50, 50)  # answers have no cycles: to look for some rarely is enough
 GRACE = 10  # seconds that requests have to end
 
 
@@ -97,6 +99,9 @@ async def serve(job: Job) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop)
     async with running(service):
+        gc.collect()
+        gc.freeze()  # what is there now stays: it need not be looked through again
+        gc.set_threshold(*COLLECT)
         log.info("ready", extra={"fields": {"worker": job.number, "as_of": service.state.as_of}})
         print(json.dumps({"ready": job.number}), flush=True)
         await server.serve([sock])
