@@ -175,7 +175,9 @@ def test_long_lists_take_less_than_two_gigabytes(command: str, queries: int, tmp
         for i in range(30)
     ]  # fmt: skip
     named = {
-        "TARGET": lines(tmp_path / "target.jsonl", [{"query": r["query"], "items": r["items"]} for r in rows[:queries]]),
+        "TARGET": lines(
+            tmp_path / "target.jsonl", [{"query": r["query"], "items": r["items"]} for r in rows[:queries]]
+        ),
         "FEATURES": lines(
             tmp_path / "features.jsonl",
             [{"query": r["query"], "item": a, "f": float(rng.random())} for r in rows[:queries] for a in r["items"]],
