@@ -1,5 +1,7 @@
 """Best policies under an estimator: equal to the program as HiGHS solves it whole, and worth what `evaluate` says."""
 
+import subprocess
+import sys
 import time
 from itertools import permutations
 from typing import Any
@@ -221,3 +223,36 @@ def test_rewards_of_pages_may_be_negative_where_one_list_is_chosen() -> None:
         cr.optimize(log, by="lp-list")
     shifted = {**log, "reward": [r + 3 for r in log["reward"]]}
     assert cr.optimize(shifted, by="lp-list").value == pytest.approx(1.5)
+
+
+def test_rounding_makes_no_rankings() -> None:
+    """Where no cap binds one ranking is best. Differences of looks far down are as small as errors of sums."""
+    size, rng = 400, np.random.default_rng(0)
+    worth, looks = rng.binomial(30, 0.1, size) / 30, 1 / np.arange(1, size + 1)
+    ends, whole = np.array([0, size]), np.array([size])
+    free, any_item = np.full(size, np.inf), np.ones(size, dtype=bool)
+    shown = best_exposure(worth, free, rng.random(size), any_item, looks, ends, lengths=whole)
+    assert len(rankings_of(ends, shown, whole)[2]) == 1
+    assert worth @ (shown @ looks) == pytest.approx(np.sort(worth)[::-1] @ looks, abs=1e-9)
+
+
+LITTLE = """
+import resource
+import numpy as np
+from counterrank.optimizing.programs.birkhoff import rankings_of
+resource.setrlimit(resource.RLIMIT_DATA, (2 * 10**9, 2 * 10**9))
+size = 2000
+order, shifted = np.random.default_rng(0).permutation(size), np.arange(size)
+shown = np.zeros((size, size))
+for k in range(3):
+    shown[np.roll(order, k), shifted] = [0.5, 0.3, 0.2][k]
+queries, rows, chances = rankings_of(np.array([0, size]), shown, np.array([size]))
+assert np.allclose(chances, [0.5, 0.3, 0.2]), chances
+assert (rows[0] == order).all()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+def test_rankings_of_two_thousand_items_take_little_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", LITTLE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]

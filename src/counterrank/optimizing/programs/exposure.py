@@ -102,7 +102,7 @@ def _chances(exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, o
         part, where = 1.0, -1
         for j in range(size - 1):
             gap, step = e[order[j]] - e[order[j + 1]], shared[j] - shared[j + 1]
-            if not tied[j] and step > 0.0 and gap < part * step * (1.0 - 1e-12):
+            if not tied[j] and step > 0.0 and gap < part * step - 1e-12 * max(step, scale):  # not by rounding
                 part, where = max(gap / step, 0.0), j
         head = 0
         for j in range(size):
