@@ -180,4 +180,4 @@ def _handler(path: str, app: App) -> Any:
     async def served(scope: LitestarScope, receive: LitestarReceive, send: LitestarSend) -> None:
         await app(scope, receive, send)
 
-    return asgi(path)(served)
+    return asgi(path, copy_scope=False)(served)

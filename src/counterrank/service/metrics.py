@@ -83,7 +83,10 @@ class Metrics:
             for i, most in enumerate([*map(str, BUCKETS), "+Inf"]):
                 below += self.total(f"{route}_under_{i}")
                 rows.append((f'_bucket{{route="{route}",le="{most}"}}', below))
-            rows += [(f'_sum{{route="{route}"}}', self.total(f"{route}_seconds")), (f'_count{{route="{route}"}}', below)]
+            rows += [
+                (f'_sum{{route="{route}"}}', self.total(f"{route}_seconds")),
+                (f'_count{{route="{route}"}}', below),
+            ]
         return _told(name, "histogram", "How long requests took.", rows)
 
 

@@ -52,19 +52,25 @@ def document() -> dict[str, Any]:
     each = {"type": "object", "required": ["status"], "properties": {"status": {"type": "integer"}}}
     paths = {
         "/rank": {"post": _operation("Rank candidates", rank_out, _BODY + _TOKEN + (409, 503), rank_in)},
-        "/feedback": {"post": _operation("Clicks on a page", feedback_out, _BODY + _TOKEN + (404, 409, 503), feedback_in)},
+        "/feedback": {
+            "post": _operation("Clicks on a page", feedback_out, _BODY + _TOKEN + (404, 409, 503), feedback_in)
+        },
         "/batch/rank": {"post": _batch("Rank several times", rank_in, each)},
         "/batch/feedback": {"post": _batch("Several feedbacks", feedback_in, each)},
         "/items": {"put": _operation("Register features", _ANY, _BODY + _TOKEN + (503,), items_in)},
         "/items/{id}": {"get": _operation("Features of an item", _ANY, _TOKEN + (404, 422, 503), None, _of_item())},
         "/policy": {
             "get": _operation("The policy", _POLICY, _TOKEN + (503,)),
-            "put": _operation("Change the policy, or pull the kill switch", _ANY, _BODY + _TOKEN + (404, 503), policy_in),
+            "put": _operation(
+                "Change the policy, or pull the kill switch", _ANY, _BODY + _TOKEN + (404, 503), policy_in
+            ),
         },
         "/healthz": {"get": _operation("Whether the worker runs", _ANY, ())},
         "/readyz": {"get": _operation("Whether it can answer", _ANY, (503,))},
         "/metrics": {"get": _operation("For Prometheus", {"type": "string"}, _TOKEN, kind="text/plain")},
-        "/live.json": {"get": _operation("What the live page shows", _ANY, (*_TOKEN, 422, 503), None, [_asked("query")])},
+        "/live.json": {
+            "get": _operation("What the live page shows", _ANY, (*_TOKEN, 422, 503), None, [_asked("query")])
+        },
     }
     return {
         "openapi": "3.1.0",

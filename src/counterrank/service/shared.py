@@ -33,7 +33,9 @@ class Shared:
             raise InputError(f"{self.path}: cannot be written ({error.strerror}): give another store") from None
         try:
             if hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():
-                raise InputError(f"{self.path}: belongs to somebody else: remove it, or set TMPDIR to a folder of yours")
+                raise InputError(
+                    f"{self.path}: belongs to somebody else: remove it, or set TMPDIR to a folder of yours"
+                )
             if os.fstat(handle).st_size < _SIZE:
                 os.ftruncate(handle, _SIZE)
             self._map = mmap.mmap(handle, _SIZE)

@@ -226,5 +226,3 @@ def _doubled(array: NDArray[Any]) -> NDArray[Any]:
     out = np.zeros((2 * len(array), *array.shape[1:]), dtype=array.dtype)
     out[: len(array)] = array
     return out
-
-
