@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from hostile_values import (
 
 from counterrank.cli import COMMANDS, function
 from counterrank.cli.files import Reads, marks
+from counterrank.service.store import Store
+from service.service_worlds import given, shown, written
 
 SLOW = {"reproduce", "demo"}  # a good call of these takes long: only what is refused is tried
 READS_A_LOG = [
@@ -28,6 +31,8 @@ READS_A_LOG = [
 ]
 
 NO_JSON = {name for name in COMMANDS if not any(p.name == "--json" for p in every_parameter() if p.command == name)}
+OF_A_STORE = ("log export", "log backup", "log erase")
+COUNTER = itertools.count()
 ARGUMENTS = {found.name for found in every_parameter() if found.argument}
 PARTS = [pytest.param(7, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 FEWER = [pytest.param(13, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
@@ -47,6 +52,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("COUNTERRANK_DATA", raising=False)
     (tmp_path / "log.jsonl").write_bytes(lines(good_log()))
+    with Store.open("store.db") as store:
+        page = shown()
+        written(store, page, given(page.impression, "a"))
+        store.backup("backup.db")
     both = [{"query": query, "items": ["b", "a", "c"]} for query in "qp"]
     pairs = [{"query": query, "item": item} for query in "qp" for item in "abc"]
     (tmp_path / "new.jsonl").write_bytes(lines(both))
@@ -57,14 +66,19 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def usual(command: str, without: str = "") -> list[str]:
     """A good call of a command, without one of its options."""
-    words = [command] + (["log.jsonl"] if command in READS_A_LOG and without != "log" else [])
+    words = command.split() + (["log.jsonl"] if command in READS_A_LOG and without != "log" else [])
     words += ["new.jsonl"] if command == "rank" and without != "policy" else []
+    words += ["store.db"] if command in OF_A_STORE and without != "store" else []
+    words += ["backup.db"] if command == "log restore" and without != "backup" else []
     needed = {
         "evaluate": {"--target": "new.jsonl"}, "compare": {"--target": "new.jsonl"},
         "rank": {"--out": "ranked.jsonl"}, "learn": {"--out": "learnt"},
+        "log export": {"--out": "export.jsonl"}, "log backup": {"--out": "copy.db"},
+        "log erase": {"--item": "a"}, "log import": {"--store": "new.db", "--again": None},
+        "log restore": {"--store": f"restored-{next(COUNTER)}.db"},
         "simulate": {"--out": "made.jsonl", "--impressions": "50", "--queries": "3", "--items": "4", "--k": "3"},
     }.get(command, {})  # fmt: skip
-    return words + [word for name, value in needed.items() if name != without for word in (name, value)]
+    return words + [word for name, value in needed.items() if name != without for word in (name, value) if word]
 
 
 def some(calls: list[list[str]], part: int, command: str) -> list[list[str]]:
@@ -100,7 +114,8 @@ def log_calls(command: str, folder: Path) -> list[list[str]]:
     calls = []
     for i, path in enumerate(write_all(folder, odd_logs()) if command in READS_A_LOG else []):
         shown, aside = ["--json"] if i % 2 else [], ["--bad-rows", "bad.jsonl"] if i % 3 else []
-        calls.append([command, str(path), *usual(command, "log")[1:], *shown, *aside])
+        name, *options = command, *usual(command, "log")[len(command.split()) :]
+        calls.append([*name.split(), str(path), *options, *shown, *aside])
     return calls
 
 

@@ -20,6 +20,9 @@ from typer.testing import CliRunner
 
 from counterrank.cli import COMMANDS, app, function
 from counterrank.cli.files import Writes, marks
+from counterrank.service.store import Store
+from laws.accounting import parted
+from service.service_worlds import NOON, shown, written
 
 OLD = b"what was there before"
 BAD = '{"query": "q", "items": ["a", "a"], "clicks": [0, 0], "day": 1}\n'
@@ -69,6 +72,9 @@ CASES = {
     "clicks": f"clicks {LOG} --model pbm,cm --out {{folder}}/out.jsonl --bad-rows {{folder}}/out-bad.jsonl",
     "optimize": f"optimize {LOG} --out {{folder}}/out.csv.gz --bad-rows {{folder}}/out.jsonl",
     "learn": f"learn {LOG} --out {{folder}}/out --report {{folder}}/out.html --bad-rows {{folder}}/out.jsonl",
+    "log-export": "log export {folder}/store.db --out {folder}/out.parquet",
+    "log-import": f"log import {LOG} --store {{folder}}/new.db --again --bad-rows {{folder}}/out.jsonl",
+    "log-backup": "log backup {folder}/store.db --out {folder}/out.db",
     "rank": "rank {folder}/policy.jsonl --out {folder}/out.csv",
     "simulate": "simulate --out {folder}/out.parquet --impressions 20000 --queries 5 --better-out {folder}/out.csv "
     "--truth-out {folder}/out.json",
@@ -162,6 +168,9 @@ def case(name: str, folder: Path, log: str) -> Case:
     (folder / "policy.jsonl").write_text('{"query": "q", "items": ["a", "b"]}\n')
     rows = (f'{{"query": "q{i // 8}", "item": "d{i}", "x": {i % 5}, "y": {i % 3}}}\n' for i in range(160))
     (folder / "documents.jsonl").write_text("".join(rows))
+    if name.startswith("log-"):
+        with Store.open(str(folder / "store.db")) as store:
+            written(store, *(shown(at=NOON + i) for i in range(100)))
     (folder / "tmp").mkdir(exist_ok=True)
     words = CASES[name].format(folder=folder).split()
     if name in LONG:
@@ -175,13 +184,13 @@ def case(name: str, folder: Path, log: str) -> Case:
 
 def test_every_command_that_writes_is_here() -> None:
     writing = {name for name in COMMANDS if any(isinstance(mark, Writes) for mark in marks(function(name)).values())}
-    called = [words.split()[0] for words in CASES.values()]
+    called = [parted(words)[0] for words in CASES.values()]
     assert set(called) == writing, "give each command that writes a line in CASES"
     for name in writing:
         for option, mark in marks(function(name)).items():
             if isinstance(mark, Writes) and not option.endswith("_out"):
                 flag = f"--{option.replace('_', '-')} "
-                assert any(flag in words for words in CASES.values() if words.split()[0] == name)
+                assert any(flag in words for words in CASES.values() if parted(words)[0] == name)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -45,14 +45,15 @@ ALL_OPTIONS = ELSEWHERE.union(*(set().union(*options(command)) for command in CO
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_commands_page_lists_its_options_and_no_others(command: str) -> None:
-    page = ROOT / "docs" / "commands" / f"{command}.md"
-    assert page.exists(), f"write docs/commands/{command}.md"
+    name = command.replace(" ", "-")
+    page = ROOT / "docs" / "commands" / f"{name}.md"
+    assert page.exists(), f"write docs/commands/{name}.md"
     rows = re.findall(r"^\| `(--[\w-]+)", section(page, "Options"), flags=re.M)
     assert len(rows) == len(set(rows)), "an option stands twice in the table"
     assert set(rows) == options(command)[0]
     for title in ("Example", "JSON", "Exit codes"):
         assert section(page, title).strip()
-    assert f"(commands/{command}.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"(commands/{name}.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

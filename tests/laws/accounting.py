@@ -178,7 +178,7 @@ FORMS = [
     "parquet", "csv", "tsv", "jsonl", "csv.gz", "jsonl.gz", "duckdb", "folder",
     "long parquet", "long csv", "long jsonl", "long duckdb",
 ]  # fmt: skip
-REQUIRED: dict[str, str] = {"target": "logging", "out": "out"}  # what an option that must be given gets
+REQUIRED: dict[str, str] = {"target": "logging", "out": "out", "store": "store.db"}  # what an option that must be given gets
 
 
 def readers() -> dict[str, list[str]]:
@@ -196,3 +196,9 @@ def readers() -> dict[str, list[str]]:
             words += [f"--{option.replace('_', '-')}", REQUIRED[option]]
         found[name] = words
     return found
+
+
+def parted(command: str) -> tuple[str, list[str]]:
+    """The name of a command, of one word or two, and what else was typed."""
+    name = next(name for name in COMMANDS if f"{command} ".startswith(f"{name} "))
+    return name, command.removeprefix(name).split()

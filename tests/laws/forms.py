@@ -75,8 +75,9 @@ def written_out(rows: list[Row]) -> list[Row]:
 
 
 def answer(*words: object) -> Any:
-    """What a command says with --json, or the exit code of a refusal."""
-    result = CliRunner().invoke(app, [*map(str, words), "--json"], env={"COLUMNS": "100", "NO_COLOR": "1"})
+    """What a command says with --json, or the exit code of a refusal. Its name is one word here, though it be two."""
+    name, *rest = map(str, words)
+    result = CliRunner().invoke(app, [*name.split(), *rest, "--json"], env={"COLUMNS": "100", "NO_COLOR": "1"})
     if result.exit_code == 2:
         return {"refused": 2}
     assert result.exit_code == 0, (words, result.output, result.stderr, result.exception)

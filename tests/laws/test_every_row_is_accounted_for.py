@@ -41,7 +41,7 @@ def run(words: list[str], folder: Path) -> Any:
 
 def accounted(words: list[str], log: str, folder: Path, marks: set[str], used: int) -> None:
     """The counts are right, and the quarantine has exactly the bad rows, each once, as JSON."""
-    result = run([words[0], log, *words[1:], "--bad-rows", "bad.jsonl", "--json"], folder)
+    result = run([*words[0].split(), log, *words[1:], "--bad-rows", "bad.jsonl", "--json"], folder)
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout, parse_constant=pytest.fail)
     assert (found["rows"], found["rejected"]) == (used, len(marks))
@@ -117,7 +117,7 @@ def test_each_kind_alone_stops_the_run_in_one_line(form: str, engine: str, part:
 def test_both_counts_are_printed(command: str, tmp_path: Path) -> None:
     bad = bad_rows(long=False)
     log = write_form(mixed(bad), tmp_path, "parquet")
-    result = run([command, log, *COMMANDS[command], "--bad-rows", "bad.jsonl"], tmp_path)
+    result = run([*command.split(), log, *COMMANDS[command], "--bad-rows", "bad.jsonl"], tmp_path)
     assert result.exit_code == 0, result.stderr
     said = " ".join(result.stdout.split())
     assert f"{len(good_rows())} rows" in said

@@ -13,7 +13,7 @@ from forms import Form, answer, differences, without
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laws.accounting import readers
+from laws.accounting import parted, readers
 from worlds import Row, write_rows
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -51,6 +51,7 @@ COMMANDS = [
     "optimize --holdout 0.4",
     "optimize --holdout days --by lp-list",
     "learn --out O --special both --confidence 0.5",
+    "log import --store D --again",
 ]
 
 
@@ -132,6 +133,7 @@ def write_policies(rows: list[Row], folder: Path) -> dict[str, Any]:
         "T": write_rows(table, folder, "table", "parquet"),
         "S": write_rows(scores, folder, "scores", "parquet"),
         "O": folder / "learnt",
+        "D": folder / "store.db",
     }
 
 
@@ -144,7 +146,8 @@ def same_answer(
     with tempfile.TemporaryDirectory() as place:
         below = Path(place)
         files = write_policies(rows, below)
-        name, *options = (files.get(word, word) for word in command.split())
+        name, typed = parted(command)
+        options = [files.get(word, word) for word in typed]
         for number, (each, more) in enumerate(((Form(), []), (form, ["--engine", engine]))):
             if aside:
                 more = [*more, "--bad-rows", below / f"bad{number}.jsonl"]
@@ -160,7 +163,7 @@ def same_answer(
 
 
 def test_every_command_that_reads_a_log_is_here() -> None:
-    assert {command.split()[0] for command in COMMANDS} == set(readers())
+    assert {parted(command)[0] for command in COMMANDS} == set(readers())
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=QUIET)

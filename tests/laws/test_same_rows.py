@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from forms import Form, answer, differences, without
 
-from laws.accounting import readers
+from laws.accounting import parted, readers
 from worlds import Row, write_rows
 
 QUERIES = ["10", "9", "b", "a b", "007"]
@@ -110,6 +110,7 @@ optimize --by pi-opt --features F --model lightgbm --metric clicks
 learn --out O
 learn --out O --general T --special both --confidence 0.5 --seed 3
 learn --out O --features F --model ridge --gate genspec --confidence none
+log import --store D --again
 """.strip().splitlines()
 
 
@@ -148,6 +149,7 @@ def write_policies(folder: Path, rows: list[Row]) -> dict[str, Path]:
         "S": write_rows(scores, folder, "scores", "parquet"),
         "F": write_rows(features, folder, "features", "jsonl"),
         "O": folder / "learnt",
+        "D": folder / "store.db",
     }
 
 
@@ -160,12 +162,12 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def told(command: str, log: str, files: dict[str, Any], *more: str) -> Any:
-    name, *options = command.split()
+    name, options = parted(command)
     return answer(name, log, *(files.get(word, word) for word in options), *more)
 
 
 def test_every_command_that_reads_a_log_is_here() -> None:
-    assert {command.split()[0] for command in COMMANDS} == set(readers())
+    assert {parted(command)[0] for command in COMMANDS} == set(readers())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

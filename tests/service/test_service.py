@@ -246,8 +246,10 @@ def test_verify_from_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"query": "q", "items": ' + b"[" * 100_000, b'{"query": "q", "items": ["a"], "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-        b'{"query": "q", "items": ["a"], "k": ' + b"9" * 10_000 + b"}", b"[" * 500_000, b'"' + b"\\" * 1001, b"\0" * 1000,
+        b'{"query": "q", "items": ' + b"[" * 100_000,
+        b'{"query": "q", "items": ["a"], "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        b'{"query": "q", "items": ["a"], "k": ' + b"9" * 10_000 + b"}",
+        b"[" * 500_000, b'"' + b"\\" * 1001, b"\0" * 1000,
         b'{"query": "q", "items": {"a": 1}}', b"1e99999", b'{"query": "q", "query": "r", "items": ["a"]}',
         json.dumps({"query": "q", "items": [f"i{i}" for i in range(60_000)]}).encode(),
         json.dumps({"query": "\U0001f600" * 1024, "items": ["é", "e\u0301", "\u202e", "\ufffe", "a\nb"]}).encode(),

@@ -1,6 +1,7 @@
-"""A process that shows pages, gets feedback and folds, as fast as it can, until it is killed.
+"""Processes that show pages, get feedback and fold, as fast as they can, until they are killed.
 
-It says on stdout what it is about to write and what was acknowledged: a line of JSON each.
+Each line on stdin (store, seed, seconds, file) forks one, whose number is printed. It says in its file what it is about
+to write and what was acknowledged: a line of JSON each.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
+import traceback
 from dataclasses import asdict
 
 from counterrank.service.events import Away, Given, Shown
@@ -81,5 +84,22 @@ async def main(url: str, seed: str, seconds: float) -> None:
     store.close()
 
 
+def begin(url: str, seed: str, seconds: str, path: str) -> None:
+    """The life of one of these processes."""
+    os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
+    try:
+        asyncio.run(main(url, seed, float(seconds)))
+        say(ended="well")
+    except BaseException:
+        say(ended=traceback.format_exc())
+    finally:
+        os._exit(0)
+
+
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            begin(*line.rstrip("\n").split("\t"))
+        print(child, flush=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from counterrank.cli.commands import COMMANDS, MARKUP, command, function
-from counterrank.cli.runner import Commands
+from counterrank.cli.commands import COMMANDS, MARKUP, command, function, listed
+from counterrank.cli.runner import Commands, named
 from counterrank.screen import prepare_streams
 from counterrank.stopping import watch
 from counterrank.version import __version__
@@ -26,12 +26,8 @@ Examples:
 app = typer.Typer(cls=Commands, rich_markup_mode=MARKUP, pretty_exceptions_enable=False, help=HELP)
 
 
-def _listed() -> None:
-    """A command by its name and sentence only; `Commands` takes the whole one in its place when it is called."""
-
-
-for _name, _sentence in COMMANDS.items():
-    app.command(_name, help=_sentence)(_listed)
+for _name, _sentence in listed().items():
+    app.command(_name, help=_sentence)(named)
 
 
 @app.callback(invoke_without_command=True)

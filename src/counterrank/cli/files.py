@@ -27,7 +27,19 @@ from counterrank.policy.directory import check_replaceable
 
 @dataclass(frozen=True)
 class Reads:
-    """A parameter that names what is read: a file, a folder, a glob, `file.duckdb:table`, or a word that is none."""
+    """A parameter that names what is read: a file, a folder, a glob, `file.duckdb:table`, or a word that is none.
+
+    `store`: it is the address of a ranking service's store, which is several files where it is SQLite's.
+    """
+
+    store: bool = False
+
+    def files(self, value: str) -> list[str]:
+        """The files that a value stands for."""
+        if not self.store:
+            return [value]
+        path = value.removeprefix("sqlite:///")
+        return [] if "://" in path else [f"{path}{end}" for end in ("", "-wal", "-shm", "-lock", "-secret", "-shared")]
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ def _check_directory(path: Path, option: str) -> None:
 
 
 READS = Reads()
+READS_STORE = Reads(store=True)
 WRITES_TABLE = Writes(check_output)
 WRITES_LINES = Writes(functools.partial(check_output, kinds=("jsonl",)))
 WRITES_PAGE = Writes(check_page)
@@ -78,10 +91,12 @@ def checked(command: Callable[..., None]) -> Callable[..., None]:
         values = {name: value for name, value in given.arguments.items() if name in marked and value is not None}
         check_files(
             {
-                f"{name} {number}": str(each)
+                f"{name} {number}": file
                 for name, value in values.items()
-                if isinstance(marked[name], Reads)
-                for number, each in enumerate(value if isinstance(value, list) else [value])
+                if isinstance(mark := marked[name], Reads)
+                for number, file in enumerate(
+                    file for each in (value if isinstance(value, list) else [value]) for file in mark.files(str(each))
+                )
             },
             {name: (Path(value), mark) for name, value in values.items() if isinstance(mark := marked[name], Writes)},
             foreign=given.arguments.get("format") is not None,

@@ -7,13 +7,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 import typer
 from typer.completion import shell_complete
 from typer.core import TyperGroup
 
-from counterrank.cli.commands import command
+from counterrank.cli.commands import COMMANDS, GROUPS, MARKUP, command, listed
 from counterrank.cli.flags import flags, speak_of
 from counterrank.errors import InputError
 from counterrank.screen import one_line, prepare_streams
@@ -24,7 +25,40 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141  # as if by the signal that other programs get then
 
 
-class Commands(TyperGroup):
+def named() -> None:
+    """A command by its name and sentence only; a group takes the whole one in its place when it is called."""
+
+
+class Listed(TyperGroup):
+    """A group of commands that are imported when they are called."""
+
+    prefix = ""  # the first word of their names, where these have two
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that is called, or whose words are completed, with its options."""
+        name, _, rest = super().resolve_command(ctx, args)
+        if name in GROUPS and not self.prefix:
+            return name, group(str(name)), rest or ([] if ctx.resilient_parsing else ["--help"])
+        called = command(f"{self.prefix} {name}".strip())
+        speak_of(called)
+        if sys.stderr.isatty() and not ctx.resilient_parsing:
+            _tell_of_compiling()
+        return name, called, rest
+
+
+@cache
+def group(name: str) -> Any:
+    """The commands whose names begin with this word, as one command."""
+    below = type("Group", (Listed,), {"prefix": name})
+    sub = typer.Typer(
+        cls=below, help=GROUPS[name], add_completion=False, rich_markup_mode=MARKUP, pretty_exceptions_enable=False
+    )
+    for second, sentence in listed(name).items():
+        sub.command(second, help=sentence)(named)
+    return typer.main.get_command(sub)
+
+
+class Commands(Listed):
     """The group of all commands, which says what went wrong in one line."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
@@ -41,15 +75,6 @@ class Commands(TyperGroup):
         except Exception as error:
             _fail(*self._told(error, words))
         sys.exit(code)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that is called, or whose words are completed, with its options."""
-        name, _, rest = super().resolve_command(ctx, args)
-        called = command(str(name))
-        speak_of(called)
-        if sys.stderr.isatty() and not ctx.resilient_parsing:
-            _tell_of_compiling()
-        return name, called, rest
 
     def _called(self, words: list[str], name: str, extra: dict[str, Any]) -> int:
         """The exit code of one command. Click's own way out would take a closed pipe for the answer no."""
@@ -86,7 +111,7 @@ class Commands(TyperGroup):
             place = getattr(error, "filename", None)
             return f"{place}: {why}" if place else f"cannot read or write: {why}", BAD_INPUT
         if (message := getattr(error, "format_message", None)) is not None:  # a usage error of Click's
-            called = f"{words[0]} " if words and words[0] in self.commands else ""
+            called = next((f"{n} " for n in (" ".join(words[:2]), *words[:1]) if n in COMMANDS or n in GROUPS), "")
             return f"{message()} (see counterrank {called}--help)", BAD_INPUT
         if os.environ.get("COUNTERRANK_DEBUG"):
             traceback.print_exc()

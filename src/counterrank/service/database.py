@@ -33,6 +33,13 @@ _PATIENCE = {  # seconds until a PostgreSQL that does not answer counts as away
     "tcp_user_timeout": 10_000,
     "application_name": "counterrank",
 }
+_SESSION = " ".join(  # a client that is lost holds nobody up for long, and none waits for ever
+    f"-c {setting}"
+    for setting in (
+        "synchronous_commit=on", "lock_timeout=10s", "idle_in_transaction_session_timeout=60s",
+        "tcp_keepalives_idle=5", "tcp_keepalives_interval=2", "tcp_keepalives_count=3",
+    )
+)  # fmt: skip
 
 
 class Database:
@@ -43,13 +50,23 @@ class Database:
         self.lite = self.url.get_backend_name() == "sqlite"
         self.path = self.url.database if self.lite else None
         if self.path is not None and not create and not os.path.isfile(self.path):
-            raise InputError(f"{url}: there is no such store: check the path")
+            raise InputError(f"{self.name}: there is no such store: check the path")
+        if self.path is not None and not create and os.path.getsize(self.path) == 0:
+            raise InputError(f"{self.name}: there is no store in it: check the path")
         self.engine = self._engine()
-        with _told(url):
+        with _told(self.name):
             if self.lite:
                 self._prepare_file()
             with self.writing() as connection:
+                if not create and schema.version_of(connection) == 0:
+                    raise InputError(f"{self.name}: there is no store in it: check the address")
                 schema.migrate(connection)
+
+    @property
+    def name(self) -> str:
+        """The address without password and options."""
+        plain = self.url.set(query={}, drivername=self.url.get_backend_name())
+        return plain.render_as_string(hide_password=True)
 
     def _engine(self) -> Engine:
         if self.lite:
@@ -61,7 +78,7 @@ class Database:
         else:
             made = create_engine(
                 self.url, paramstyle="format", pool_size=4, max_overflow=12, pool_pre_ping=False,
-                connect_args={**_PATIENCE, "options": "-c synchronous_commit=on -c timezone=UTC"},
+                connect_args={**_PATIENCE, "options": _SESSION},
             )  # fmt: skip
         return made
 
@@ -175,16 +192,15 @@ def _set_up(connection: Any, record: object) -> None:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _told(name: str) -> Iterator[None]:
     """Why a store cannot be opened, in one line without its password."""
     try:
         yield
     except ImportError as error:
-        raise NotInstalled(f"{error.name} is not installed: pip install 'counterrank[serve]'") from None
+        raise NotInstalled(f"{error.name} is not installed: pip install '.[serve]'") from None
     except Away as error:
-        place = parse(url).render_as_string(hide_password=True).replace("+psycopg", "").replace("+pysqlite", "")
         raise InputError(
-            f"{place}: the store cannot be opened ({error}): check that it is there and may be used"
+            f"{name}: the store cannot be opened ({error}): check that it is there and may be used"
         ) from None
 
 

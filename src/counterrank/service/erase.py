@@ -38,9 +38,17 @@ class Erased:
     features: int
     overwritten: bool
 
-    def to_dict(self) -> dict[str, int | bool]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return asdict(self)
+        return {**asdict(self), "notes": self.said()}
+
+    def said(self) -> list[str]:
+        """What there is to say of it."""
+        said = {
+            f"{self.checkpoint:,} counts of impressions that were imported or folded away erased, too": self.checkpoint,
+            "the database may keep what was erased in its files until it writes there again": not self.overwritten,
+        }
+        return [note for note, holds in said.items() if holds]
 
 
 def erase_user(database: Database, user_key: str | None = None, clusters: Sequence[str] = ()) -> Erased:
@@ -136,6 +144,8 @@ def _told(database: Database) -> bool:
     with database.writing() as connection:
         set_number(database, connection, "generation", number(connection, "generation")[0] + 1)
     if not database.lite:
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM impressions, feedback, requests, kept, evidence, checkpoint, items")
         return False
     for _ in range(50):  # readers of an old snapshot may hold it for a while
         with database.engine.connect() as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -181,5 +182,10 @@ def change_of(shown: Shown, sequence: int) -> Change | None:
     """What an impression adds to the evidence at once; None where it is deferred or does not count."""
     if shown.deferred or not shown.counted:
         return None
-    k = len(shown.items)
-    return Change(sequence, shown.query, shown.items, tuple(range(1, k + 1)), (1,) * k, (0,) * k)
+    return Change(sequence, shown.query, shown.items, *_whole(len(shown.items)))
+
+
+@cache
+def _whole(k: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Positions of a page, each shown once and not clicked."""
+    return tuple(range(1, k + 1)), (1,) * k, (0,) * k

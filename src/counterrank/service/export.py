@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from counterrank.errors import unknown
+from counterrank.errors import InputError, unknown
 from counterrank.log.write import write_parts
 from counterrank.service.batch import unpack
 from counterrank.service.database import Database
+from counterrank.words import counted
 
 ROWS = 20_000  # in memory at a time
 SECONDS = 86_400
@@ -45,7 +47,20 @@ class Exported:
     deferred: int = 0
     uncounted: int = 0
     reward: bool = False
-    notes: list[str] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out."""
+        said = {
+            f"{counted(self.deferred, 'impression')} left out: deferred, and no feedback named them": self.deferred,
+            f"{counted(self.uncounted, 'impression')} left out: marked as not to be counted": self.uncounted,
+            "there is no impression to export": not self.impressions,
+        }
+        return [note for note, holds in said.items() if holds]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "notes": self.notes}
 
 
 @dataclass(frozen=True)
@@ -61,6 +76,23 @@ class Choice:
         said = {"at >= ?": self.since, "at < ?": self.until, "policy = ?": self.policy}
         given = {text: value for text, value in said.items() if value is not None}
         return " AND ".join(["TRUE", *given]), tuple(given.values())
+
+
+def moment(text: str | None, name: str) -> float | None:
+    """A date or a time as seconds since 1970; without a zone it is UTC's.
+
+    >>> moment("1970-01-02", "since"), moment("1970-01-01T01:00:00+01:00", "since")
+    (86400.0, 0.0)
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"`{name}` is {text!r}: expected a date or a time, as 2026-06-01 or 2026-06-01T12:00"
+        ) from None
 
 
 def export(database: Database, path: Path, choice: Choice) -> Exported:
@@ -107,7 +139,7 @@ def _parts(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Tab
 def _rows(shown: Iterator[Any], given: Iterator[Any], done: Exported) -> Iterator[dict[str, Any]]:
     """Impressions that count, each with its feedback, which comes in the same order."""
     ahead = next(given, None)
-    for sequence, impression, at, query, items, propensity, packed, policy, model, cluster, deferred, counted in shown:
+    for sequence, impression, at, query, items, propensity, packed, policy, model, cluster, deferred, counts in shown:
         clicked: set[int] = set()
         rewards, replies = [], 0
         while ahead is not None and ahead[0] <= sequence:
@@ -116,9 +148,9 @@ def _rows(shown: Iterator[Any], given: Iterator[Any], done: Exported) -> Iterato
                 rewards.append(ahead[2] or 0.0)
                 replies += 1
             ahead = next(given, None)
-        if not counted or (deferred and not replies):
-            done.uncounted += not counted
-            done.deferred += bool(counted)
+        if not counts or (deferred and not replies):
+            done.uncounted += not counts
+            done.deferred += bool(counts)
             continue
         page = named(json.loads(items))
         done.impressions += 1

@@ -7,7 +7,7 @@ a log already.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from counterrank.engine import Engine, Plan, open_engine
 from counterrank.errors import InputError, Unanswerable
-from counterrank.log import Log, Reading, read_log
+from counterrank.log import Reading, read_log
 from counterrank.service.database import Database
 from counterrank.service.fold import set_number, write_cells
 from counterrank.service.follow import number
@@ -24,19 +24,21 @@ from counterrank.setting.options import position_weights
 from counterrank.statistics.counts import Counts
 
 DEEPEST = 100  # positions of the longest page that a service shows
-Rows = list[tuple[bytes, int, str, str, int, int]]
+Rows = list[tuple[Any, ...]]  # key, position, query, item, shown, clicked
 
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
     """What became evidence of a log."""
 
+    name: str
     impressions: int
     queries: int
     pairs: int
     clicks: int
     notes: tuple[str, ...]
     reading: Reading
+    rows: Rows = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -44,45 +46,45 @@ class Imported:
         return {**counts, **self.reading.to_dict(), "notes": [*self.notes, *self.reading.notes]}
 
 
-def import_log(database: Database, log: Any, *, engine: str | Engine = "duckdb", again: bool = False) -> Imported:
-    """Add a log's impressions and clicks to the evidence, whole or not at all. The same log is added once."""
+def count_log(log: Any, *, engine: str | Engine = "duckdb") -> Imported:
+    """What a log is as evidence."""
     log = read_log(log)
-    _check(log)
-    plan = Plan(metric="clicks", weights=position_weights("clicks"))
-    run = open_engine(engine).count(log, plan)
+    if "clicks" not in log.columns and "click" not in log.columns:
+        raise Unanswerable(f"{log.name}: the log has no clicks, which evidence is made of: give one with clicks")
+    run = open_engine(engine).count(log, Plan(metric="clicks", weights=position_weights("clicks")))
     counts, notes = run.counts, []
-    rows = _rows(counts)
     if counts.pairs.positions > DEEPEST:
         deep = int(counts.shown[counts.cells.positions >= DEEPEST].sum())
         notes.append(
             f"items shown below position {DEEPEST} are no evidence, since no page is as long: {deep:,} of them"
         )
-    digest = blake2b(repr(rows).encode(), digest_size=16).hexdigest()
-    with database.writing() as connection:
-        known = connection.execute(imports.select().where(imports.c.digest == digest)).first()
-        if known is not None and not again:
-            when = time.strftime("%Y-%m-%d", time.gmtime(known.at))
-            raise InputError(f"{log.name}: this log was imported on {when}: give `again` to count it once more")
-        for table in ("checkpoint", "evidence"):
-            write_cells(database, connection, table, rows)
-        if known is None:
-            connection.execute(imports.insert().values(digest=digest, at=time.time(), impressions=counts.total))
-        generation, before = number(connection, "generation", "base_impressions")
-        set_number(database, connection, "base_impressions", before + counts.total)
-        set_number(database, connection, "generation", generation + 1)
     return Imported(
+        name=log.name,
         impressions=counts.total,
         queries=len(counts.impressions),
         pairs=len(counts.pairs),
         clicks=int(counts.clicked.sum()),
         notes=tuple(notes),
         reading=run.reading,
+        rows=_rows(counts),
     )
 
 
-def _check(log: Log) -> None:
-    if "clicks" not in log.columns and "click" not in log.columns:
-        raise Unanswerable(f"{log.name}: the log has no clicks, which evidence is made of: give one with clicks")
+def add_evidence(database: Database, found: Imported, *, again: bool = False) -> None:
+    """Add a log to the evidence, whole or not at all; the same log once, unless it is to be counted `again`."""
+    digest = blake2b(repr(found.rows).encode(), digest_size=16).hexdigest()
+    with database.writing() as connection:
+        known = connection.execute(imports.select().where(imports.c.digest == digest)).first()
+        if known is not None and not again:
+            when = time.strftime("%Y-%m-%d", time.gmtime(known.at))
+            raise InputError(f"{found.name}: this log was imported on {when}: give `again` to count it once more")
+        for table in ("checkpoint", "evidence"):
+            write_cells(database, connection, table, found.rows)
+        if known is None:
+            connection.execute(imports.insert().values(digest=digest, at=time.time(), impressions=found.impressions))
+        generation, before = number(connection, "generation", "base_impressions")
+        set_number(database, connection, "base_impressions", before + found.impressions)
+        set_number(database, connection, "generation", generation + 1)
 
 
 def _rows(counts: Counts) -> Rows:

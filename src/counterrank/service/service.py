@@ -250,7 +250,7 @@ class Service:
         for place, row in zip(drawn.places, out[drawn.places].tolist(), strict=True):
             score, mean, bonus, n, clicks, looks, alpha, beta = row
             new, chance = n < below, chances[j]
-            j += 1
+            j += 1  # noqa: SIM113
             found.append(
                 Placed(
                     items[place],
@@ -265,7 +265,7 @@ class Service:
                     new,
                     chance,
                     why or (NEW if new else KNOWN),
-                )  # fmt: skip
+                )
             )
         return found
 
@@ -299,7 +299,7 @@ class Service:
                 1.0,
                 self._placed(asked, drawn, out, by, False),
                 True,
-            )  # fmt: skip
+            )
         )
 
     # feedback

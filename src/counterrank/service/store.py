@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -213,9 +213,17 @@ class Store:
 
     def import_log(self, log: Any, *, engine: str | Engine = "duckdb", again: bool = False) -> Imported:
         """Begin with the evidence of a log."""
-        from counterrank.service.imported import import_log  # it needs an engine, which nothing else here does
+        from counterrank.service.imported import add_evidence, count_log  # they need an engine; nothing else does
 
-        return import_log(self.database, log, engine=engine, again=again)
+        found = count_log(log, engine=engine)
+        add_evidence(self.database, found, again=again)
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Write what waits, and let go of the database."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -13,6 +14,7 @@ from counterrank.service.database import Database
 from counterrank.service.events import Away, Change, Given, Shown
 
 QUEUE, BATCH = 8192, 1024  # operations that may wait; that go into one transaction
+STUCK = 10.0  # seconds after which a transaction that does not end means that the store is away
 
 Waiting = tuple[Shown | Given, "asyncio.Future[Outcome]", asyncio.AbstractEventLoop]
 
@@ -27,6 +29,7 @@ class Writer:
         self._waiting: deque[Waiting] = deque()
         self._own: deque[tuple[int, int]] = deque()  # first and last sequence of each batch of ours
         self._answered = 0
+        self._began: float | None = None  # when the transaction that runs did
         self._claiming = threading.Lock()
         self._wake = threading.Condition()
         self._closed = False
@@ -43,6 +46,8 @@ class Writer:
         with self._wake:
             if self._closed:
                 raise Away("the store is closed")
+            if self._began is not None and time.monotonic() - self._began > STUCK:
+                raise Away(f"a transaction takes more than {STUCK:g} seconds")
             if len(self._waiting) >= self.queue:
                 raise Away(f"{self.queue} operations wait already")
             self._waiting.append((operation, done, loop))
@@ -73,12 +78,14 @@ class Writer:
 
     def _run(self) -> None:
         while (taken := self._take()) is not None:
+            self._began = time.monotonic()
             try:
                 outcomes = apply(self.database, [operation for operation, _, _ in taken], self._claim)
             except Exception as error:  # this batch is not written; the next one tries a connection of its own
                 failure = error if isinstance(error, Away) else Away(f"{type(error).__name__}: {error}")
                 outcomes = [Outcome(error=failure)] * len(taken)
                 self._unclaim()
+            self._began = None
             self._answer(taken, outcomes)
 
     def _unclaim(self) -> None:
