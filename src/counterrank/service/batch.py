@@ -56,7 +56,7 @@ class Outcome:
     change: Change | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Known:
     """An impression that a feedback names, as it stands in the database and in this batch."""
 
@@ -210,7 +210,14 @@ class Batch:
             "SELECT impression, sequence, query, items, at, counted, deferred FROM impressions", "impression", names
         )
         known = {
-            name: _Known(sequence, query, json.loads(items), at, bool(counted), bool(deferred))
+            name: _Known(
+                sequence=sequence,
+                query=query,
+                items=json.loads(items),
+                at=at,
+                counted=bool(counted),
+                waiting=bool(deferred),
+            )  # fmt: skip
             for name, sequence, query, items, at, counted, deferred in found
         }
         by_sequence = {impression.sequence: impression for impression in known.values()}
