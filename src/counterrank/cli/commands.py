@@ -28,6 +28,7 @@ COMMANDS = {  # with what each is for: the first sentence of its help
     "log restore": "Fill an empty store from a backup.",
     "simulate": "Make a click log from a made-up world whose truth is known; or, with --sessions, play a ranking "
     "service.",
+    "serve": "Rank over HTTP, learn from clicks, and lose nothing.",
     "reproduce": "Reproduce a paper's tables and figures, beside its own numbers; or measure how often our intervals "
     "are right.",
     "demo": "Simulate a log, check it, judge three policies beside the truth, compare, optimize, report, and learn.",

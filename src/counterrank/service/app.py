@@ -95,7 +95,8 @@ async def _each(call: Call, run: Callable[[Any], Awaitable[bytes]]) -> Answer:
 
     async def one(raw: Any) -> dict[str, Any]:
         try:
-            return {"status": 200} | json.loads(await run(raw))
+            found: dict[str, Any] = json.loads(await run(raw))
+            return {"status": 200} | found
         except Refused as refused:
             return {"status": refused.status} | refused.body()
 
@@ -150,31 +151,34 @@ _NOBODY = Caller(0, frozenset())
 
 
 def application(service: Service, tokens: Tokens, routes: dict[str, dict[str, Operation]]) -> Any:
-    """The whole service as one ASGI application."""
-    handlers = []
-    for path, operations in routes.items():
-        name = path.strip("/")
-        served = App(service, tokens, name if name in ("rank", "feedback") else "other", operations)
-        handlers.append(_mounted(path, served))
-    missing = App(service, tokens, "other", {})
-    made = Litestar(handlers, openapi_config=None, logging_config=None, debug=False)
+    """The whole service as one ASGI application. A path that ends with / stands for all below it: names may have any
+    character, so that these are found here."""
+    apps = {path: App(service, tokens, _route(path), operations) for path, operations in routes.items()}
+    below = {path: app for path, app in apps.items() if path.endswith("/") and path != "/"}
+    exact = {path: app for path, app in apps.items() if path not in below}
+    made = Litestar([_handler(*each) for each in exact.items()], openapi_config=None, logging_config=None)
 
     async def whole(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or _known(scope["path"], routes):
+        path = scope.get("path", "")
+        if path in exact or scope["type"] != "http":
             await made(scope, receive, send)
-        else:
-            await refuse(send, Refused(404, "not_found", "there is nothing at this path"))
-            missing.service.metrics.answered("other", 404, 0.0)
+            return
+        for prefix, app in below.items():
+            if path.startswith(prefix) and path != prefix:
+                await app(scope, receive, send)
+                return
+        await refuse(send, Refused(404, "not_found", "there is nothing at this path"))
+        service.metrics.answered("other", 404, 0.0)
 
     return whole
 
 
-def _known(path: str, routes: dict[str, dict[str, Operation]]) -> bool:
-    return path in routes or path.startswith("/items/")
+def _route(path: str) -> str:
+    return path[1:] if path in ("/rank", "/feedback") else "other"
 
 
-def _mounted(path: str, app: App) -> Any:
+def _handler(path: str, app: App) -> Any:
     async def served(scope: LitestarScope, receive: LitestarReceive, send: LitestarSend) -> None:
         await app(scope, receive, send)
 
-    return asgi(path)(served)
+    return asgi(path, copy_scope=False)(served)

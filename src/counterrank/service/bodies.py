@@ -42,14 +42,14 @@ def invalid(message: str, field: str | None = None) -> Refused:
     return Refused(422, "invalid", message, field)
 
 
-class Candidate(Struct):
+class Candidate(Struct, gc=False):
     """An item with features of its own for this request."""
 
     id: AnyId
     features: Numbers = {}
 
 
-class RankBody(Struct):
+class RankBody(Struct, gc=False):
     """What `/rank` takes."""
 
     query: Text
@@ -61,7 +61,7 @@ class RankBody(Struct):
     defer: bool = False
 
 
-class Placed(Struct):
+class Placed(Struct, gc=False):
     """One item of a page, and why it stands there."""
 
     item: str
@@ -78,7 +78,7 @@ class Placed(Struct):
     why: str
 
 
-class RankAnswer(Struct):
+class RankAnswer(Struct, gc=False):
     """What `/rank` gives."""
 
     impression: str
@@ -95,7 +95,7 @@ class RankAnswer(Struct):
     fail_open: bool = False
 
 
-class FeedbackBody(Struct):
+class FeedbackBody(Struct, gc=False):
     """What `/feedback` takes."""
 
     impression: Name
@@ -105,7 +105,7 @@ class FeedbackBody(Struct):
     at: float | str | None = None
 
 
-class FeedbackAnswer(Struct):
+class FeedbackAnswer(Struct, gc=False):
     """What `/feedback` gives."""
 
     duplicate: bool
@@ -194,32 +194,38 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def ids_of(items: Sequence[Any], most: int) -> tuple[list[str], list[Numbers | None] | None]:
+_TEXT = {str}
+
+
+def ids_of(items: list[Any], most: int) -> tuple[list[str], list[Numbers | None] | None]:
     """The candidates' ids as text, and the features that came with them, if any did."""
     if not items:
         raise invalid("`items` is empty: give at least one", "items")
     if len(items) > most:
         raise invalid(f"{len(items)} items came: at most {most} are taken", "items")
-    ids, own = list(items), None
-    for i, item in enumerate(items):
-        kind = type(item)
-        if kind is str:
-            continue
-        if kind is Candidate:
-            own = [None] * len(items) if own is None else own
-            ids[i] = text_of(item.id, f"items[{i}].id")
-            own[i] = item.features or None
-        else:
-            ids[i] = text_of(item, f"items[{i}]")
+    ids, own = (items, None) if set(map(type, items)) == _TEXT else _mixed(items)
     joined = "".join(ids)
-    if "\0" in joined or not joined.isascii() and not _is_unicode(joined) or min(map(len, ids)) == 0:
+    bad = "\0" in joined or not (joined.isascii() or _is_unicode(joined)) or not all(ids)
+    if bad or (len(joined) > LONGEST and max(map(len, ids)) > LONGEST):
         for i, item in enumerate(ids):
             text_of(item, f"items[{i}]")
-    if len(joined) > LONGEST and max(map(len, ids)) > LONGEST:
-        raise invalid(f"an id is 1 to {LONGEST} characters of text, without zero characters", "items")
     if len(set(ids)) < len(ids):
         twice = next(item for i, item in enumerate(ids) if item in ids[:i])
         raise invalid(f"item {twice[:80]!r} came more than once: give each once", "items")
+    return ids, own
+
+
+def _mixed(items: Sequence[Any]) -> tuple[list[str], list[Numbers | None] | None]:
+    """Ids of candidates that are not all text."""
+    own: list[Numbers | None] | None = None
+    ids = []
+    for i, item in enumerate(items):
+        if type(item) is Candidate:
+            own = [None] * len(items) if own is None else own
+            ids.append(text_of(item.id, f"items[{i}].id"))
+            own[i] = item.features or None
+        else:
+            ids.append(text_of(item, f"items[{i}]"))
     return ids, own
 
 

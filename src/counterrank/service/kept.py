@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from counterrank.service.events import Page
 from counterrank.service.secret import keyed
+from counterrank.service.users import user_key
 
 MOST = 50_000  # pages that a worker remembers; the store has them all
 
@@ -26,7 +27,7 @@ def key_of(secret: bytes, user: str, query: str, k: int, items: Sequence[str], a
     """The key of (user, UTC date, query, k, set of items)."""
     date = time.strftime("%Y-%m-%d", time.gmtime(at))
     seed = keyed(secret, "page", user, date, query, str(k), *sorted(items))
-    return Key(seed.hex(), keyed(secret, "coin", seed.hex()), keyed(secret, "user", user).hex())
+    return Key(seed.hex(), keyed(secret, "coin", seed.hex()), user_key(secret, user))
 
 
 class Kept:

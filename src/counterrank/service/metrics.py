@@ -23,6 +23,9 @@ COUNTED = {
     "apprentice_pages": "Pages of the policy logging that the posterior looked at.",
     "apprentice_differed": "Those for which it would have shown another page.",
     "apprentice_overlap": "Sum over those pages of the share of its items that were shown.",
+    "retrain_failures": "Retrainings that failed: the old model serves on.",
+    "retrained": "Retrainings that gave a model.",
+    "retraining": "1 while a retraining runs.",
     "expected_explored": "How many pages were expected to differ from the base page.",
 }
 _NAMES = [

@@ -1,4 +1,4 @@
-"""What there is over HTTP besides ranking and feedback: items, the policy, health, metrics, documents and the live page."""
+"""What there is over HTTP besides ranking: items, the policy, health, metrics, documents and the live page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from counterrank.service.dry_run import dry_run
 from counterrank.service.events import Away, PolicySetting, Unstorable
 from counterrank.service.live_data import live
 from counterrank.service.openapi import document, page
-from counterrank.service.service import away
+from counterrank.service.refusals import away
 
 HTML = b"text/html; charset=utf-8"
 
@@ -158,7 +158,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
     "/batch/rank": {"POST": Operation(batch_rank, "rank")},
     "/batch/feedback": {"POST": Operation(batch_feedback, "feedback")},
     "/items": {"PUT": Operation(put_items, "admin")},
-    "/items/{item:path}": {"GET": Operation(get_item, "rank")},
+    "/items/": {"GET": Operation(get_item, "rank")},
     "/policy": {"GET": Operation(get_policy), "PUT": Operation(put_policy, "admin", limited=False)},
     "/healthz": {"GET": Operation(healthz, open=True)},
     "/readyz": {"GET": Operation(readyz, open=True)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import random
 import time
@@ -11,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from counterrank.errors import InputError
 from counterrank.service import page as pages
+from counterrank.service.below import marked
 from counterrank.service.bodies import (
     FEEDBACK,
     RANK,
@@ -52,26 +56,26 @@ from counterrank.service.kept import Kept, Key, key_of
 from counterrank.service.metrics import Metrics
 from counterrank.service.page import Drawn
 from counterrank.service.policies import BUILT_IN, NONE, Policies
-from counterrank.service.scoring import (
-    ALPHA,
-    BETA,
-    BONUS,
-    BY_POSTERIOR,
-    CLICKED,
-    IMPRESSIONS,
-    LOOKS,
-    MEAN,
-    SCORE,
-    base_order,
-)
+from counterrank.service.prior import Prior
+from counterrank.service.refusals import away
+from counterrank.service.scoring import BY_POSTERIOR, base_order
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
 from counterrank.service.state import State
 from counterrank.service.store import Store
+from counterrank.service.traffic import Traffic
 from counterrank.service.visits import Visits
 
+log = logging.getLogger("counterrank.service")
+PRIOR = "prior.json"  # the file of a model
+PAUSE = 0.2  # seconds between looks at what others did
 STEP = 10_000  # events taken in at a time
 TRIES = 8  # pages made for one request, when settings change or other workers keep pages meanwhile
+KEPT = "kept as it was first shown to this user today"
+RANDOM = "drawn at random from the pool"
+GIVEN = "placed by the policy"
+NEW = "new: seen too seldom, so the prior and the bonus lead"
+KNOWN = "known: its clicks lead"
 _NO_BELIEFS = np.zeros((0, 2))
 
 
@@ -104,7 +108,8 @@ class Service:
         self.visits = Visits(settings.crawlers)
         self.setting = PolicySetting(settings.policy, settings.exploration, settings.randomise)
         self.max_body = settings.body_bytes()
-        self.ready = False
+        self.ready = self.store_away = False
+        self.items_version, self.started, self.traffic = 0, time.time(), Traffic(store)
         self.random = random.Random()
         self._meanwhile: list[Change] | None = None
         self.by_exposure = float(settings.evidence == "exposure")
@@ -141,7 +146,7 @@ class Service:
             except Away as error:
                 if self.settings.fail_open:
                     return self.failed_open(asked)
-                raise _away(error) from None
+                raise away(error) from None
             self.state.has(sequence)
             if self.shared.epoch > setting.epoch:  # a kill switch came while this was written
                 await self.refresh()
@@ -150,7 +155,7 @@ class Service:
             if key is not None and kept is None:
                 self.kept.put(key.kept, setting.epoch, Page(shown.items, shown.propensity, shown.item_propensities))
             return answer
-        raise _away("the policy is changing: try again")
+        raise away("the policy is changing: try again")
 
     def _asked(self, body: RankBody, raw: Any) -> Asked:
         if "\0" in body.query or not body.query.isascii():
@@ -186,7 +191,7 @@ class Service:
         counted = key is None or self.visits.human(key.user, asked.at)
         if not counted:
             self.metrics.add("crawled")
-        impression, model = new_impression(asked.at), self.state.prior.version
+        impression, model = marked(new_impression(asked.at), drawn.places), self.state.prior.version
         answer = RankAnswer(
             impression, asked.query, setting.name, model, self.state.as_of, setting.randomise, pool, m, drawn.explored,
             drawn.propensity, self._placed(asked, drawn, out, by, kept is not None),
@@ -239,35 +244,28 @@ class Service:
         self.metrics.add("apprentice_overlap", len(np.intersect1d(shown, best)) / len(shown))
 
     def _placed(self, asked: Asked, drawn: Drawn, out: Any, by: int, kept: bool) -> list[Placed]:
-        below, found = self.settings.new_below, []
-        rows = out[drawn.places].tolist()
-        for j, (place, row) in enumerate(zip(drawn.places, rows, strict=True)):
-            n, clicks = int(row[IMPRESSIONS]), int(row[CLICKED])
-            if kept:
-                why = "kept for this user and day"
-            elif drawn.explored:
-                why = "drawn at random from the pool"
-            elif by == BUILT_IN["logging"]:
-                why = "placed by the policy"
-            elif n < below:
-                why = f"new: {clicks} clicks in {n} impressions, so the prior leads"
-            else:
-                why = f"known: {clicks} clicks in {n} impressions"
+        below, items, chances = self.settings.new_below, asked.items, drawn.item_propensities
+        why = KEPT if kept else RANDOM if drawn.explored else GIVEN if by == BUILT_IN["logging"] else None
+        found, j = [], 0
+        for place, row in zip(drawn.places, out[drawn.places].tolist(), strict=True):
+            score, mean, bonus, n, clicks, looks, alpha, beta = row
+            new, chance = n < below, chances[j]
+            j += 1  # noqa: SIM113
             found.append(
                 Placed(
-                    asked.items[place],
-                    j + 1,
-                    row[SCORE],
-                    row[MEAN],
-                    row[BONUS],
-                    n,
-                    clicks,
-                    row[LOOKS],
-                    (row[ALPHA], row[BETA]),
-                    n < below,
-                    drawn.item_propensities[j],
-                    why,
-                )  # fmt: skip
+                    items[place],
+                    j,
+                    score,
+                    mean,
+                    bonus,
+                    int(n),
+                    int(clicks),
+                    looks,
+                    (alpha, beta),
+                    new,
+                    chance,
+                    why or (NEW if new else KNOWN),
+                )
             )
         return found
 
@@ -301,7 +299,7 @@ class Service:
                 1.0,
                 self._placed(asked, drawn, out, by, False),
                 True,
-            )  # fmt: skip
+            )
         )
 
     # feedback
@@ -325,7 +323,7 @@ class Service:
         except Unstorable as error:
             raise invalid(f"this cannot be stored: {error}") from None
         except Away as error:
-            raise _away(error) from None
+            raise away(error) from None
         self._receive(receipt, len(clicks))
         return encode(FeedbackAnswer(receipt.duplicate, receipt.late, receipt.counted, receipt.sequence))
 
@@ -350,6 +348,7 @@ class Service:
         await self._reload()
         await self.refresh()
         await self.follow()
+        await self.follow_model()
         self.ready = True
 
     def _own(self, changes: Sequence[Change]) -> None:
@@ -369,6 +368,8 @@ class Service:
     def _fresh(self) -> State:
         """Evidence as it is folded, and all events since: ours too."""
         fresh = State(self.curve, self.state.prior)
+        self.items_version, features = self.store.features_since(0)
+        fresh.put(features)
         fresh.load(self.store.load())
         last = self.store.last()
         while fresh.as_of < last:
@@ -393,6 +394,68 @@ class Service:
             if reached - since < STEP:
                 return
 
+    async def follow_items(self) -> None:
+        """Take in features that were put."""
+        version, features = await asyncio.to_thread(self.store.features_since, self.items_version)
+        if version > self.items_version:
+            self.items_version = version
+            self.state.put(features)
+
+    async def follow_model(self) -> None:
+        """Take in another version of the prior, all of it at once; one that cannot be read changes nothing."""
+        serving = (await asyncio.to_thread(self.store.numbers)).get("model", 0)
+        if str(serving) == self.state.prior.version or not serving:
+            return
+        found = await asyncio.to_thread(self.store.model, serving)
+        if found is not None and PRIOR in found.files:
+            try:
+                self.state.believe(Prior.of_json(found.files[PRIOR], str(serving)))
+            except InputError as error:
+                log.error("model", extra={"fields": {"version": serving, "error": str(error)}})
+
+    async def watch(self) -> None:
+        """Follow other workers, features, models and the setting for ever; a store that is away is tried again."""
+        turn = 0
+        while True:
+            await asyncio.sleep(PAUSE)
+            turn += 1
+            try:
+                await self.follow()
+                if turn % 2 == 0:
+                    self.adopt(await asyncio.to_thread(self.store.setting))
+                    await self.follow_items()
+                    await self.follow_model()
+                self.store_away = False
+            except Away:
+                self.store_away = True
+            except Exception:
+                log.exception("watch")
+
+    def gauges(self) -> dict[str, tuple[str, float]]:
+        """Numbers of this worker, beside the counters that all share."""
+        return {"model": ("The version of the prior that serves.", float(self.state.prior.version or 0))}
+
+    def explained(self, query: str, most: int) -> list[dict[str, Any]]:
+        """How the items that are known of a query stand now, as in an answer."""
+        items = list(self.state.queries.get(query, ()))[: self.settings.max_items]
+        if not items:
+            return []
+        asked = Asked(query, items, None, min(most, len(items), len(self.curve)), 0.0, None, None, None, None, False)
+        order, out, by = self.ordered(asked, self.setting)
+        pool = pages.pool_size(len(items), self.settings.pool, asked.k)
+        drawn = pages.draw(order[:pool].tolist(), asked.k, pool, self.setting.randomise, lambda: 1.0)
+        return [msgspec.to_builtins(each) for each in self._placed(asked, drawn, out, by, False)]
+
+    def rankings(self, name: str, most: int) -> dict[str, list[str]]:
+        """The base page of each query that is known, of the items that it knows."""
+        setting, found = replace(self.setting, name=name), {}
+        for query, rows in list(self.state.queries.items())[:most]:
+            items = list(rows)
+            asked = Asked(query, items, None, min(self.settings.k, len(items)), 0.0, None, None, None, None, False)
+            order, _, _ = self.ordered(asked, setting)
+            found[query] = [items[place] for place in order[: asked.k]]
+        return found
+
     async def refresh(self) -> None:
         """The policy setting as it stands in the store."""
         with contextlib.suppress(Away):
@@ -413,7 +476,3 @@ def _again(kept: Page, items: Sequence[str], randomise: float, pool: int) -> Dra
     place = {item: i for i, item in enumerate(items)}
     explored = not pages.is_base(kept.item_propensities, randomise, pool)
     return Drawn([place[item] for item in kept.items], kept.propensity, kept.item_propensities, explored)
-
-
-def _away(error: object) -> Refused:
-    return Refused(503, "store_away", "the store is away or its queue is full: try again", None, retry=1.0)

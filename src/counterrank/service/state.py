@@ -1,8 +1,8 @@
 """What a worker knows: counts and beliefs of pairs, and features of items. Plain arrays and one dict per query.
 
 A row holds what is known of one (query, item), or of an item without counts of its own: row 0 is an item of which
-nothing is known. Exposure is counted in whole parts, so that workers which met the same events in another order agree to
-the last bit.
+nothing is known. Exposure is counted in whole parts, so that workers which met the same events in another order agree
+to the last bit.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class State:
         self.belief = np.zeros((64, 2))
         self.source = np.full(64, -1, dtype=np.int64)  # the row of features that a row's belief comes from
         self.owner: list[str] = [""]  # the item of each row
+        self.asked: list[str | None] = [None]  # and its query
         self.features = np.zeros((0, 0))
         self._rows_of_features: dict[tuple[str | None, str], int] = {}
         self._put: dict[tuple[str | None, str], Features] = {}  # features as they came
@@ -54,7 +55,8 @@ class State:
 
     def load(self, evidence: Evidence) -> None:
         """The counts of a store, in place of what was known."""
-        self.queries, self.items, self.owner, self._bare = {}, {}, [""], {}
+        self.queries, self.items, self._bare = {}, {}, {}
+        self.owner, self.asked = [""], [None]
         for query, item in self._rows_of_features:
             self._catalogued(item, query)
         for query, item, position, shown, clicked in zip(
@@ -107,7 +109,7 @@ class State:
 
     def _pair(self, query: str, item: str) -> int:
         """A new row for a pair, which begins with what is known of the item."""
-        row = self._row(item)
+        row = self._row(item, query)
         self.queries.setdefault(query, {})[item] = row
         source = self._rows_of_features.get((None, item), -1)
         self.source[row] = source
@@ -116,9 +118,10 @@ class State:
             self._bare.setdefault(item, []).append(row)
         return row
 
-    def _row(self, item: str) -> int:
+    def _row(self, item: str, query: str | None) -> int:
         row = len(self.owner)
         self.owner.append(item)
+        self.asked.append(query)
         if row == len(self.counts):
             self.counts, self.belief = _doubled(self.counts), _doubled(self.belief)
             self.source = _doubled(self.source)
@@ -153,7 +156,7 @@ class State:
         source = self._rows_of_features[query, item]
         if query is None:
             row = self.items.get(item)
-            row = self.items[item] = self._row(item) if row is None else row
+            row = self.items[item] = self._row(item, None) if row is None else row
         else:
             found = self.queries.get(query, _EMPTY).get(item)
             row = self._pair(query, item) if found is None else found

@@ -1,0 +1,168 @@
+"""Retraining of the prior, in a process of its own: a version that worked serves at once, one that failed never."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from counterrank.errors import InputError
+from counterrank.regress import PRIOR_MODELS
+from counterrank.regress.prior import Seen, without_features
+from counterrank.service.metrics import Metrics
+from counterrank.service.prior import Prior
+from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
+from counterrank.service.settings import Settings
+from counterrank.service.state import State
+from counterrank.service.store import Store
+
+log = logging.getLogger("counterrank.service")
+LIMIT = 1800.0  # seconds that a retraining may take
+FILE = "prior.json"
+
+
+class Retraining:
+    """When to retrain: every n feedbacks, or every so many hours."""
+
+    def __init__(self, settings: Settings, store: Store, metrics: Metrics) -> None:
+        self.settings, self.store, self.metrics = settings, store, metrics
+        self.process: subprocess.Popen[str] | None = None
+        self.begun = 0.0
+        self.at = time.monotonic()
+        self.count: int | None = None
+
+    def look(self) -> None:
+        """Begin one if it is time, and see what became of the last."""
+        if self.process is not None:
+            self._finish()
+            return
+        feedback = feedback_count(self.store)
+        if self.count is None:
+            trained = [int(m.notes.get("feedback", 0)) for m in self.store.models()]
+            self.count = max(trained, default=0)
+        every, hours = self.settings.retrain_every, self.settings.retrain_hours
+        due = (every > 0 and feedback - self.count >= every) or (
+            hours is not None and feedback > self.count and time.monotonic() - self.at >= hours * 3600
+        )
+        if due:
+            self.count, self.at = feedback, time.monotonic()
+            self.begin()
+
+    def begin(self) -> None:
+        job = {name: getattr(self.settings, name) for name in ("store", "examination", "evidence")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "counterrank.service.retrain"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, start_new_session=True,
+        )  # fmt: skip
+        self.begun = time.monotonic()
+        self.metrics.add("retraining", 1.0)
+        assert self.process.stdin is not None  # noqa: S101
+        self.process.stdin.write(json.dumps(job))
+        self.process.stdin.close()
+
+    def _finish(self) -> None:
+        assert self.process is not None  # noqa: S101
+        code = self.process.poll()
+        if code is None and time.monotonic() - self.begun < LIMIT:
+            return
+        if code is None:
+            self.process.kill()
+            self.process.wait()
+        said = self.process.stdout.read() if self.process.stdout is not None else ""
+        self.process = None
+        self.metrics.add("retraining", -1.0)
+        self.metrics.add("retrained" if code == 0 else "retrain_failures")
+        log.log(
+            logging.INFO if code == 0 else logging.ERROR,
+            "retrained" if code == 0 else "retraining failed",
+            extra={"fields": {"code": code, "said": said.strip()[:300]}},
+        )
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def feedback_count(store: Store) -> int:
+    """How much feedback the store has."""
+    with store.database.reading() as connection:
+        return int(connection.exec_driver_sql("SELECT COUNT(*) FROM feedback").scalar() or 0)
+
+
+def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
+    """Fit the prior to all evidence, as the next version, which serves at once."""
+    store.fold()
+    settings = Settings(examination=examination, evidence=evidence)
+    state = State(settings.curve())
+    state.put(store.features_since(0)[1])
+    state.load(store.load())
+    counts = state.counts[1 : len(state)]
+    shown = counts[:, SHOWN] > 0
+    columns = (CLICKS, EXPOSURE) if evidence == "exposure" else (WEIGHTED, SHOWN)
+    units = {CLICKS: 1.0, SHOWN: 1.0, EXPOSURE: UNIT, WEIGHTED: UNIT}
+    clicks, looks = (counts[shown, column] / units[column] for column in columns)
+    source = state.source[1 : len(state)][shown]
+    names = list(state.names)
+    x = np.full((len(source), len(names)), np.nan)
+    if names:
+        x[source >= 0] = state.features[source[source >= 0]][:, : len(names)]
+    seen = Seen(x, np.asarray(clicks, dtype=np.float64), np.asarray(looks, dtype=np.float64))
+    if not len(clicks):
+        raise InputError("there is no evidence yet: nothing to train on")
+    bare = Seen(x[source < 0], seen.clicks[source < 0], seen.looks[source < 0])
+    plain = without_features(bare if len(bare.x) else seen)
+    model = None
+    if len(seen.shown().x):
+        model = PRIOR_MODELS["linear"]()
+        model.fit(seen)
+    prior = Prior(None, plain, names if model is not None else [], model)
+    _check(prior, x, names)
+    notes = {
+        "pairs": len(clicks), "with_features": int((source >= 0).sum()), "features": len(names), "plain": list(plain),
+        "feedback": feedback_count(store), "as_of": store.last(),
+    }  # fmt: skip
+    added = store.add_model({FILE: prior.to_json().encode()}, notes)
+    return {"version": added.version, **notes}
+
+
+def _check(prior: Prior, x: object, names: list[str]) -> None:
+    """A prior that gives anything but positive numbers shall not serve."""
+    beliefs = prior.beliefs(np.asarray(x), names)
+    if not (np.isfinite(beliefs).all() and (beliefs > 0).all()):
+        raise InputError("the prior came out without a positive value for some item")
+    Prior.of_json(prior.to_json())
+
+
+def rollback(store: Store, version: int | None = None) -> int:
+    """Let an earlier version serve; none: the one before the one that serves."""
+    if version is None:
+        models = store.models()
+        serving = [m.version for m in models if m.active]
+        earlier = [m.version for m in models if serving and m.version < serving[0]]
+        if not earlier:
+            raise InputError("there is no earlier model to go back to")
+        version = max(earlier)
+    return store.activate_model(version).version
+
+
+def main() -> None:
+    """Read a job from stdin, train, and print what came of it."""
+    job = json.load(sys.stdin)
+    store = Store.open(job["store"], create=False)
+    try:
+        print(json.dumps(train(store, job["examination"], job["evidence"])))
+    except InputError as error:
+        print(error)
+        sys.exit(2)
+    finally:
+        store.close()
+
+
+if __name__ == "__main__":
+    main()
