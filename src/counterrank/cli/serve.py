@@ -30,7 +30,9 @@ class Where:
     ] = None
     fail_open: Annotated[
         bool | None,
-        typer.Option("--fail-open", help="While the store is away, answer in the order received, which counts nowhere."),
+        typer.Option(
+            "--fail-open", help="While the store is away, answer in the order received, which counts nowhere."
+        ),
     ] = None
 
 

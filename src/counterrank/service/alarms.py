@@ -33,7 +33,9 @@ def collapsed(explored: int, pages: int, randomise: float) -> bool:
     >>> collapsed(0, 1000, 0.05), collapsed(45, 1000, 0.05), collapsed(0, 1000, 0.0)
     (True, False, False)
     """
-    expected = randomise * pages / 2  # half of it: a page drawn may be the base page, and one user's pages come together
+    expected = (
+        randomise * pages / 2
+    )  # half of it: a page drawn may be the base page, and one user's pages come together
     if pages < ENOUGH or expected <= 0:
         return False
     term = total = math.exp(-expected)

@@ -95,7 +95,8 @@ async def _each(call: Call, run: Callable[[Any], Awaitable[bytes]]) -> Answer:
 
     async def one(raw: Any) -> dict[str, Any]:
         try:
-            return {"status": 200} | json.loads(await run(raw))
+            found: dict[str, Any] = json.loads(await run(raw))
+            return {"status": 200} | found
         except Refused as refused:
             return {"status": refused.status} | refused.body()
 
@@ -180,4 +181,4 @@ def _handler(path: str, app: App) -> Any:
     async def served(scope: LitestarScope, receive: LitestarReceive, send: LitestarSend) -> None:
         await app(scope, receive, send)
 
-    return asgi(path)(served)
+    return asgi(path, copy_scope=False)(served)

@@ -40,7 +40,8 @@ async def dry_run(service: Service, name: str) -> bytes:
     except TimeoutError:
         process.kill()
         await process.wait()
-        raise Refused(422, "too_long", f"the dry run took longer than {SECONDS:g} s: export the log, and compare there")
+        message = f"the dry run took longer than {SECONDS:g} s: export the log, and compare there"
+        raise Refused(422, "too_long", message) from None
     answer = json.loads(found) if found else {"error": "it ended without an answer"}
     if "error" in answer:
         raise Refused(422, "cannot_be_judged", answer["error"], "name")

@@ -11,8 +11,8 @@ import numpy as np
 from counterrank.service.alarms import alarms
 from counterrank.service.bodies import text_of
 from counterrank.service.events import Away, Model
-from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
 from counterrank.service.refusals import away
+from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
 from counterrank.service.traffic import rate
 
 if TYPE_CHECKING:

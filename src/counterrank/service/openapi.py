@@ -58,9 +58,9 @@ def document() -> dict[str, Any]:
         "/batch/rank": {"post": _batch("Rank several times", rank_in, each)},
         "/batch/feedback": {"post": _batch("Several feedbacks", feedback_in, each)},
         "/items": {"put": _operation("Register features", _ANY, _BODY + _TOKEN + (503,), items_in)},
-        "/items/{id}": {"get": _operation("Features of an item", _ANY, _TOKEN + (404, 422, 503), None, _of_item())},
+        "/items/{id}": {"get": _operation("Features of an item", _ANY, (*_TOKEN, 404, 422, 503), None, _of_item())},
         "/policy": {
-            "get": _operation("The policy", _POLICY, _TOKEN + (503,)),
+            "get": _operation("The policy", _POLICY, (*_TOKEN, 503)),
             "put": _operation(
                 "Change the policy, or pull the kill switch", _ANY, _BODY + _TOKEN + (404, 503), policy_in
             ),

@@ -1,4 +1,4 @@
-"""Which page is shown: the base order's first, or with a small chance one drawn from its pool; and how likely it was."""
+"""Which page is shown: the base order's first, or with a small chance one of its pool; and how likely that was."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Ranks:
 
 
 class Directory(Ranks):
-    """A policy directory: it is read whole, and nothing in it is run. What it does not rank stays as received, below."""
+    """A policy directory, of which nothing is run. What it does not rank stays as received, below."""
 
     def __init__(self, name: str, policy: Policy) -> None:
         super().__init__(name, AS_GIVEN)

@@ -55,7 +55,7 @@ class Retraining:
 
     def begin(self) -> None:
         job = {name: getattr(self.settings, name) for name in ("store", "examination", "evidence")}
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "counterrank.service.retrain"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, start_new_session=True,
         )  # fmt: skip

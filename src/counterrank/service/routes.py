@@ -1,4 +1,4 @@
-"""What there is over HTTP besides ranking and feedback: items, the policy, health, metrics, documents and the live page."""
+"""What there is over HTTP besides ranking: items, the policy, health, metrics, documents and the live page."""
 
 from __future__ import annotations
 

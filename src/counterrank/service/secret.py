@@ -14,7 +14,7 @@ LEAST = 16  # bytes
 
 
 def read_secret(path: str | None, beside: Path) -> bytes:
-    """The secret in a file, in COUNTERRANK_SECRET (the same file, or the secret itself), or made once beside the store."""
+    """The secret of a file, or as COUNTERRANK_SECRET has it, or made once beside the store."""
     if path is not None:
         if not os.path.isfile(path) and os.sep not in path and len(path.encode()) >= LEAST:
             return path.encode()  # COUNTERRANK_SECRET may be the secret itself

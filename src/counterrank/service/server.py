@@ -79,7 +79,7 @@ class Server:
             replace(self.settings), self.secret.hex(), str(self.shared.path), number, self.socket.fileno(), self.verbose
         )
         environment = {**os.environ, "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             [sys.executable, "-m", "counterrank.service.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, pass_fds=(self.socket.fileno(),), env=environment, start_new_session=True,
         )  # fmt: skip

@@ -219,7 +219,9 @@ class Service:
         how = (setting.exploration, self.by_exposure, float(settings.new_below), budget, float(asked.k))
         order = base_order(at, state.counts, state.belief, own, given, (float(ranks.by), *how), out)
         if setting.name == "logging":
-            best = base_order(at, state.counts, state.belief, own, NONE, (float(BY_POSTERIOR), *how), np.empty_like(out))
+            best = base_order(
+                at, state.counts, state.belief, own, NONE, (float(BY_POSTERIOR), *how), np.empty_like(out)
+            )
             self._apprentice(order[: asked.k], best[: asked.k])
         return order, out, ranks.by
 
@@ -248,12 +250,22 @@ class Service:
         for place, row in zip(drawn.places, out[drawn.places].tolist(), strict=True):
             score, mean, bonus, n, clicks, looks, alpha, beta = row
             new, chance = n < below, chances[j]
-            j += 1
+            j += 1  # noqa: SIM113
             found.append(
                 Placed(
-                    items[place], j, score, mean, bonus, int(n), int(clicks), looks, (alpha, beta), new, chance,
+                    items[place],
+                    j,
+                    score,
+                    mean,
+                    bonus,
+                    int(n),
+                    int(clicks),
+                    looks,
+                    (alpha, beta),
+                    new,
+                    chance,
                     why or (NEW if new else KNOWN),
-                )  # fmt: skip
+                )
             )
         return found
 
@@ -275,10 +287,19 @@ class Service:
         self.metrics.add("fail_open")
         return encode(
             RankAnswer(
-                f"unstored-{new_impression(asked.at)}", asked.query, "logging", None, self.state.as_of, 0.0,
-                pages.pool_size(len(asked.items), self.settings.pool, asked.k), len(asked.items), False, 1.0,
-                self._placed(asked, drawn, out, by, False), True,
-            )  # fmt: skip
+                f"unstored-{new_impression(asked.at)}",
+                asked.query,
+                "logging",
+                None,
+                self.state.as_of,
+                0.0,
+                pages.pool_size(len(asked.items), self.settings.pool, asked.k),
+                len(asked.items),
+                False,
+                1.0,
+                self._placed(asked, drawn, out, by, False),
+                True,
+            )
         )
 
     # feedback
@@ -455,4 +476,3 @@ def _again(kept: Page, items: Sequence[str], randomise: float, pool: int) -> Dra
     place = {item: i for i, item in enumerate(items)}
     explored = not pages.is_base(kept.item_propensities, randomise, pool)
     return Drawn([place[item] for item in kept.items], kept.propensity, kept.item_propensities, explored)
-

@@ -172,10 +172,10 @@ def _typed(name: str, value: Any, place: str) -> Any:
             raise ValueError
         if kind == "str":
             return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        number = float(value)
+        number = float(str(value))
         if kind == "int" and number != int(number):
             raise ValueError
-        return int(value) if kind == "int" else number
+        return int(number) if kind == "int" else number
     except (ValueError, TypeError, OverflowError):
         wanted = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}[kind]
         raise InputError(f"{place} is {value!r}: expected {wanted}") from None

@@ -1,8 +1,8 @@
 """What a worker knows: counts and beliefs of pairs, and features of items. Plain arrays and one dict per query.
 
 A row holds what is known of one (query, item), or of an item without counts of its own: row 0 is an item of which
-nothing is known. Exposure is counted in whole parts, so that workers which met the same events in another order agree to
-the last bit.
+nothing is known. Exposure is counted in whole parts, so that workers which met the same events in another order agree
+to the last bit.
 """
 
 from __future__ import annotations

@@ -1,0 +1,86 @@
+"""A service as it runs: the command in a process of its own, with its workers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Served:
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process, self.port = process, port
+
+    def call(
+        self, method: str, path: str, body: Any = None, line: http.client.HTTPConnection | None = None
+    ) -> tuple[int, Any]:
+        line = line or self.line()
+        line.request(method, path, None if body is None else json.dumps(body))
+        reply = line.getresponse()
+        content = reply.read()
+        return reply.status, json.loads(content)
+
+    def line(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+
+    def workers(self) -> list[int]:
+        found = []
+        for each in Path("/proc").iterdir():
+            if each.name.isdigit():
+                try:
+                    status = (each / "stat").read_text().rpartition(")")[2].split()
+                    command = (each / "cmdline").read_text()
+                except OSError:
+                    continue
+                if int(status[1]) == self.process.pid and status[0] != "Z" and "service.worker" in command:
+                    found.append(int(each.name))
+        return found
+
+    def kill_one(self) -> None:
+        os.kill(self.workers()[0], signal.SIGKILL)
+
+
+@contextmanager
+def command(folder: Path, *options: str, store: str | None = None) -> Iterator[Served]:
+    """`counterrank serve` on a free port, until the block ends."""
+    words = [
+        "serve",
+        "--port",
+        "0",
+        "--retrain-every",
+        "0",
+        "--store",
+        store or f"sqlite:///{folder}/store.db",
+        *options,
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "counterrank", *words], stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+    try:
+        assert process.stderr is not None
+        port = 0
+        for line in process.stderr:
+            if '"serving"' in line:
+                port = int(json.loads(line)["serving"].rpartition(":")[2])
+                break
+        assert port, f"ended with {process.wait(10)}"
+        yield Served(process, port)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        process.stderr.close()  # type: ignore[union-attr]
+
+
+def until(true: Any, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.05)

@@ -1,0 +1,152 @@
+"""The service as it runs, with workers that are killed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterrank.service.store import Store
+from service.conftest import postgres_url
+from service.processes import Served, command, until
+
+
+def load(served: Served, stop: threading.Event, done: dict[str, Any], number: int) -> None:
+    """One caller, who notes what was acknowledged; what is cut off it tries again, by the same request and event."""
+    line, turn = served.line(), 0
+    while not stop.is_set():
+        turn += 1
+        body = {"query": f"q{turn % 3}", "items": list("abcdefgh"), "k": 4, "request": f"r{number}-{turn}"}
+        found = again(served, line, "/rank", body)
+        page = [each["item"] for each in found["ranking"]]
+        given = {"impression": found["impression"], "event": f"e{number}-{turn}", "clicks": page[:1]}
+        again(served, line, "/feedback", given)
+        done[found["impression"]] = given["event"]
+
+
+def again(served: Served, line: http.client.HTTPConnection, path: str, body: Any) -> Any:
+    for _ in range(200):
+        try:
+            status, found = served.call("POST", path, body, line)
+        except (OSError, http.client.HTTPException):
+            line.close()
+            time.sleep(0.05)
+            continue
+        assert status in (200, 503), found
+        if status == 200:
+            return found
+        time.sleep(0.1)
+    raise AssertionError("no answer")
+
+
+def killed(folder: Path, kills: int, store: str | None = None) -> None:
+    """Under load workers are killed; all that was acknowledged is there once, and the evidence is its fold."""
+    rng, done = random.Random(1), {}
+    with command(folder, "--workers", "2", store=store) as served:
+        stop = threading.Event()
+        callers = [threading.Thread(target=load, args=(served, stop, done, n)) for n in range(4)]
+        for caller in callers:
+            caller.start()
+        for _ in range(kills):
+            before = len(done)
+            until(lambda: len(done) > before + 5 and len(served.workers()) == 2, 90)  # noqa: B023
+            time.sleep(rng.random() * 0.2)
+            served.kill_one()
+        until(lambda: len(served.workers()) == 2, 60)
+        stop.set()
+        for caller in callers:
+            caller.join(60)
+    opened = Store.open(store or f"sqlite:///{folder}/store.db")
+    try:
+        with opened.database.reading() as connection:
+            rows = connection.exec_driver_sql(
+                "SELECT impressions.impression, feedback.event FROM feedback "
+                "JOIN impressions ON impressions.sequence = feedback.shown"
+            ).fetchall()
+            shown = connection.exec_driver_sql("SELECT COUNT(*), COUNT(DISTINCT impression) FROM impressions").one()
+        found: dict[str, str] = dict(rows)
+        assert len(rows) == len(found)
+        assert shown[0] == shown[1] >= len(done)
+        assert {impression: found.get(impression) for impression in done} == done
+        assert opened.verify().differences == 0
+    finally:
+        opened.close()
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
+    killed(tmp_path, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_two_hundred_kills_lose_nothing(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
+    store = None if kind == "sqlite" else postgres_url(request.getfixturevalue("postgres"))
+    killed(tmp_path, 200, store)
+
+
+def test_the_kill_switch_under_load(tmp_path: Path) -> None:
+    """Both workers answer; after the switch's answer no page explores any more."""
+    with command(tmp_path, "--workers", "2", "--randomise", "1") as served:
+        stop, began = threading.Event(), []
+        wrong: list[Any] = []
+
+        def ask() -> None:
+            line = served.line()
+            while not stop.is_set():
+                after = bool(began)
+                status, found = served.call("POST", "/rank", {"query": "q", "items": list("abcdefgh"), "k": 3}, line)
+                if status != 200 or (after and (found["explored"] or found["randomise"] > 0)):
+                    wrong.append((status, found))
+
+        callers = [threading.Thread(target=ask) for _ in range(6)]
+        for caller in callers:
+            caller.start()
+        time.sleep(1.0)
+        assert served.call("PUT", "/policy", {"exploration": 0, "randomise": 0})[0] == 200
+        began.append(True)
+        time.sleep(1.0)
+        stop.set()
+        for caller in callers:
+            caller.join(30)
+        assert not wrong
+        assert served.call("GET", "/policy")[1]["randomise"] == 0
+
+
+def test_without_tokens_only_loopback(tmp_path: Path) -> None:
+    words = ["serve", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
+    done = subprocess.run([sys.executable, "-m", "counterrank", *words], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--tokens" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["--k", "101"], ["--examination", "2"], ["--store", "mysql://x"], ["--config", "none"]]
+)
+def test_bad_settings_are_said_in_one_line(tmp_path: Path, words: list[str]) -> None:
+    from typer.testing import CliRunner
+
+    from counterrank.cli import app
+
+    done = CliRunner().invoke(app, ["serve", "--port", "0", *words])
+    assert done.exit_code == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_settings_from_flags_environment_and_file(tmp_path: Path) -> None:
+    from counterrank.service.settings import read_settings
+
+    (tmp_path / "c.toml").write_text('k = 3\npool = 7\n"new-share" = 0.5\nexamination = [1, 0.5, 0.2]\n')
+    environment = {"COUNTERRANK_POOL": "9", "COUNTERRANK_FAIL_OPEN": "true"}
+    found = read_settings({"randomise": 0.5, "k": None}, tmp_path / "c.toml", environment)
+    assert (found.k, found.pool, found.new_share, found.randomise, found.fail_open) == (3, 9, 0.5, 0.5, True)
+    assert found.curve() == [1.0, 0.5, 0.2]
+    assert json.dumps(found.__dict__)
