@@ -27,7 +27,7 @@ from typing import Any
 import numba
 from numba.core import config
 from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from counterrank import temporary
