@@ -27,7 +27,7 @@ from typing import Any
 import numba
 from numba.core import config
 from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from counterrank import temporary
@@ -38,6 +38,7 @@ _dumped: Any = dumps
 _runtime: Any = rtsys
 _DIGEST = 32  # bytes of a checksum
 _made = [0]  # functions that this process compiled
+_first: list[Callable[[], object]] = []  # to be called before the first is
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
@@ -58,6 +59,11 @@ def njit(**options: Any) -> Callable[[Any], Any]:
 def made() -> int:
     """How many functions this process has compiled, rather than found in the cache."""
     return _made[0]
+
+
+def before_compiling(tell: Callable[[], object]) -> None:
+    """Call this, once, when something must be compiled that is not kept."""
+    _first[:] = [tell]
 
 
 @cache
@@ -135,8 +141,10 @@ class Kept:
                 known, result = pickle.loads(data)  # noqa: S301 - from a folder where nobody else can write
                 if known == sig:
                     return _rebuilt(target_context, *result)
-        except Exception:
-            return None
+        except Exception:  # noqa: S110 - not there, or damaged: it is compiled
+            pass
+        with contextlib.suppress(IndexError):
+            _first.pop()()
         return None
 
     def save_overload(self, sig: Any, result: Any) -> None:

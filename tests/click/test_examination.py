@@ -6,8 +6,10 @@ import time
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from counterrank.click import fit_examination
+from counterrank.click.examination import _linked, _not_negative
 from counterrank.errors import InputError
 
 
@@ -156,3 +158,20 @@ def test_stopped_early_says_so() -> None:
     fit = fit_examination(n, c, max_iterations=1)
     assert not fit.converged
     assert "still rising" in fit.notes[-1]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_must_not_be_negative_is_found_as_scipy_finds_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 12))
+    half = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-2, 1, size)
+    matrix = half.T @ half + 1e-8 * np.eye(size)
+    upper = np.linalg.cholesky(matrix).T
+    wanted = rng.normal(size=size) * np.diag(matrix) ** 0.5
+    expected, _ = nnls(upper, np.linalg.solve(upper.T, wanted))
+    assert _not_negative(matrix, upper, wanted) == pytest.approx(expected, rel=1e-6, abs=1e-9 * expected.max(initial=1))
+
+
+def test_positions_are_linked_by_way_of_others() -> None:
+    seen = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1]], dtype=bool)
+    assert _linked(seen).tolist() == [True, True, True, False, False]

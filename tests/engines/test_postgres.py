@@ -48,7 +48,8 @@ def test_evaluate_is_the_same_in_postgres(rows: dict[str, list[Any]], table: Any
     assert [row.estimator for row in there.rows] == [row.estimator for row in here.rows]
     for one, other in zip(here.rows, there.rows, strict=True):
         for name in ("value", "stderr", "lower", "upper", "effective_sample_size", "unsupported"):
-            assert getattr(other, name) == pytest.approx(getattr(one, name), rel=CLOSE, abs=CLOSE), (name, one.estimator)
+            told, known = getattr(other, name), getattr(one, name)
+            assert told == pytest.approx(known, rel=CLOSE, abs=CLOSE), (name, one.estimator)
 
 
 def test_compare_and_check_are_the_same_in_postgres(rows: dict[str, list[Any]], table: Any) -> None:

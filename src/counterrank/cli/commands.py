@@ -65,18 +65,21 @@ def _run(name: str, **given: Any) -> None:
 
         leave_pandas_out()
     run = function(name)
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and name != "warm":
         _tell_of_compiling()
     run(**given)
 
 
 def _tell_of_compiling() -> None:
-    """Tell why each run begins slowly, where no folder can keep what is compiled."""
+    """Tell why a first run begins slowly; or each one, where no folder can keep what is compiled."""
     from counterrank import compiled
     from counterrank.engine import kernels
 
     if compiled.place(os.path.dirname(kernels.__file__)) is None:
         print("counterrank: compiling anew, since no folder can keep it: set NUMBA_CACHE_DIR to one", file=sys.stderr)
+        return
+    once = "counterrank: compiling, which happens once (`counterrank warm` does it ahead of time)"
+    compiled.before_compiling(lambda: print(once, file=sys.stderr))
 
 
 def sentences(group: str = "") -> dict[str, str]:

@@ -154,7 +154,7 @@ def _newton(
     matrix = curvature * np.outer(scale, scale)
     matrix = 0.5 * (matrix + matrix.T) + ridge * np.eye(len(scale))
     slope, room = gradient * scale, -log_curve / scale
-    upper = np.linalg.cholesky(matrix).T
+    upper: Floats = np.asarray(np.linalg.cholesky(matrix).T, dtype=np.float64)
     slack = _not_negative(matrix, upper, matrix @ room - slope)
     step = room - slack
     return step * scale, float(slope @ step - 0.5 * step @ matrix @ step)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,8 @@ from counterrank.log.rows import Kinds, Rows
 from counterrank.statistics.hashing import SECRET
 
 UNCUT = 1 << 30
+HALVED = 1 << 13  # rows of a batch from which a second thread is worth its start
+NONE_FRESH = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,26 +88,61 @@ class Coder:
         coded = self._scratch(len(rows), min(longest, self.top))
         clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
         shown = ShownRows(codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks")
-        # most pairs are met in the first batch: by query, so that those of one query lie together in memory
-        order = kernels.by_query(codes, self.queries.size)[0] if self.used == 0 else np.zeros(0, dtype=np.int64)
-        done = 0
+        if self.used:
+            places = [slice(0, len(rows))]
+            if len(rows) >= HALVED:
+                places = [slice(0, len(rows) // 2), slice(len(rows) // 2, len(rows))]
+            starts = self._known(shown, coded, places)
+            order = np.zeros(0, dtype=np.int64)
+        else:  # most pairs are met in the first batch: by query, so that those of one query lie together in memory
+            places, starts = [slice(0, len(rows))], [0]
+            order = kernels.by_query(codes, self.queries.size)[0]
+        for place, start in zip(places, starts, strict=True):
+            if start < place.stop - place.start:
+                if not insert:
+                    raise InputError("the log changed while it was read: try again when nothing writes to it")
+                self._new(rows, order, shown.at(place), coded[place], start, longest)
+        return coded
+
+    def _known(self, shown: ShownRows, coded: NDArray[np.int32], places: Sequence[slice]) -> list[int]:
+        """Code each part down to the first pair that is new, side by side; how far each came."""
+
+        def run(place: slice) -> int:
+            return self._coded(np.zeros(0, dtype=np.int64), shown.at(place), coded[place], 0, NONE_FRESH)
+
+        others = [self._beside.submit(run, place) for place in places[1:]]
+        return [run(places[0]), *(other.result() for other in others)]
+
+    def _new(
+        self, rows: Rows, order: Codes, shown: ShownRows, coded: NDArray[np.int32], start: int, longest: int
+    ) -> None:
+        """Code a part from `start`; pairs and items that are new get codes."""
         while True:
             before = int(self.size[kernels.ITEMS])
-            fresh = np.empty(len(self.items.slots) // 4 + longest + 1 if insert else 0, dtype=np.int64)
-            pairs = PairSlots(self.pairs.slots, self.pairs.query, self.pairs.item)
-            done = kernels.code_rows(
-                done, order, shown, self.top, self.plan.all_items, insert, self.size, pairs, self.items.slots, fresh,
-                coded, SECRET,
-            )  # fmt: skip
-            if done < 0:
-                raise InputError("the log changed while it was read: try again when nothing writes to it")
+            fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
+            start = self._coded(order, shown, coded, start, fresh)
             new = fresh[before : int(self.size[kernels.ITEMS])]
             if len(new):
                 self.items.keep(rows.item_values.take(pa.array(new)))
                 self.items.size = int(self.size[kernels.ITEMS])
-            if done >= len(rows):
-                return coded
+            if start >= len(coded):
+                return
             self._make_room(longest)
+
+    def _coded(self, order: Codes, shown: ShownRows, coded: NDArray[np.int32], start: int, fresh: Codes) -> int:
+        """Where the loop ended; without room for `fresh` items it ends before what is new."""
+        pairs = PairSlots(self.pairs.slots, self.pairs.query, self.pairs.item)
+        return int(
+            kernels.code_rows(
+                start, order, shown, self.top, self.plan.all_items, len(fresh) > 0, self.size, pairs,
+                self.items.slots, fresh, coded, SECRET,
+            )
+        )  # fmt: skip
+
+    @cached_property
+    def _beside(self) -> ThreadPoolExecutor:
+        """A second thread to code with."""
+        return ThreadPoolExecutor(1, "counterrank-coding")
 
     def _scratch(self, rows: int, positions: int) -> NDArray[np.int32]:
         """Room for a batch: two pieces of memory in turn, as one batch is tallied while the next is coded."""

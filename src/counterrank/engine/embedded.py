@@ -143,8 +143,11 @@ class EmbeddedPass:
         rows = self._rows_of(pairs)
         found, whole = tally.found(rows, len(pairs), positions), None
         if self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None):  # else it is the same
-            every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
-            whole = tally.found(places(every), used, tally.positions)
+            if self.plan.top is None and not ((per_query[:, 0] > 0) & ~keep).any():
+                whole = found  # every query was asked for
+            else:
+                every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
+                whole = tally.found(places(every), used, tally.positions)
         tally.clear()  # only the pairs' codes are needed from now on
         rankings = self.tallier.rankings(rows, self.new_query, positions)
         counts = Counts(

@@ -113,8 +113,8 @@ def code_rows(
 ):  # fmt: skip
     """Rows as 2·pair + click per position, from the `start`-th in order; new pairs and items get the next codes.
 
-    An empty order is that of the rows. Returns the place in order that it had no room for, or -1 where a pair is new
-    and must not be (insert is False).
+    An empty order is that of the rows. Returns the place in order that it had no room for; where insert is False, the
+    first that has a new pair.
     """
     query_codes, offsets, item_keys, clicks, has_clicks = shown
     pair_slots, pair_query, pair_item = pairs
@@ -137,7 +137,7 @@ def code_rows(
             p = pair_slots[3 * at + 2] - 1
             if p < 0:
                 if not insert:
-                    return -1
+                    return i
                 place = np.int64(_home(key, 0, 2, secret) & item_mask)
                 while item_slots[2 * place + 1] != 0 and item_slots[2 * place] != key:
                     place = np.int64((np.uint64(place) + np.uint64(1)) & item_mask)

@@ -21,6 +21,11 @@ class ShownRows(NamedTuple):
     clicks: NDArray[np.int8]
     has_clicks: bool
 
+    def at(self, place: slice) -> ShownRows:
+        """Some of the rows; what they show stays where it is."""
+        offsets = self.offsets[place.start : place.stop + 1]
+        return self._replace(query_codes=self.query_codes[place], offsets=offsets)
+
 
 class PairSlots(NamedTuple):
     """Where pairs are found, and the query and item of each."""

@@ -31,6 +31,8 @@ from counterrank.log.files import ParquetPart, Part, TextPart, Wanted
 from counterrank.log.read import IbisPart
 
 JAVA = 17
+PARTITIONS = "spark.sql.shuffle.partitions"
+FILE_BYTES = 32 << 20  # bytes of Parquet files for each part: unpacked they are several times as many
 SMALL = 64 << 20  # bytes of a table that is sent whole to every worker
 QUIET = {
     "spark.ui.enabled": "false",
@@ -38,6 +40,8 @@ QUIET = {
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.maxResultSize": "0",
 }
+
+_LOCAL = {"spark.driver.memory": "4g", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
 def open_spark(address: str) -> Spark:
@@ -61,7 +65,7 @@ def open_spark(address: str) -> Spark:
         _check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.master(master).appName("counterrank")
-        for key, value in (QUIET | (_local(master) if master.startswith("local") else {})).items():
+        for key, value in (QUIET | (_LOCAL if master.startswith("local") else {})).items():
             builder = builder.config(key, value)
         try:
             session = _start(builder)
@@ -72,18 +76,19 @@ def open_spark(address: str) -> Spark:
     session = SparkSession.builder.getOrCreate().newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.caseSensitive", "true")
+    session.conf.set(PARTITIONS, str(partitions(session.sparkContext.defaultParallelism, 0)))
     return Spark(ibis.pyspark.connect(session), address, session)
 
 
-def _local(master: str) -> dict[str, str]:
-    count = re.fullmatch(r"local\[(\d+)\b.*", master)
-    cores = int(count[1]) if count else (os.cpu_count() or 1) if master != "local" else 1
-    return {
-        "spark.sql.shuffle.partitions": str(2 * cores),
-        "spark.driver.memory": "4g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }
+def partitions(cores: int, size: int) -> int:
+    """Into how many parts rows are dealt out: two for each core of the cluster, more where files are large.
+
+    Spark's own choice, 200 whatever the log, makes thousands of tasks of a small one.
+
+    >>> partitions(2, 25_000_000), partitions(16, 100 << 30)
+    (4, 3200)
+    """
+    return max(2 * cores, -(-size // FILE_BYTES))
 
 
 def _start(builder: Any) -> Any:
@@ -132,10 +137,14 @@ class Spark(Relational):
     session: Any = None
     made: list[temporary.Folder] = field(default_factory=list)  # for what was scanned and is not kept yet
     in_use: dict[str, list[temporary.Folder]] = field(default_factory=dict)  # by the name of the kept table
+    size: int = 0  # bytes of the files that were scanned
 
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
         # Spark skips names that begin so, and takes a colon for a URL
         if isinstance(part, ParquetPart) and part.path.name[0] not in "_." and ":" not in os.path.abspath(part.name):
+            self.size += part.path.stat().st_size
+            cores = self.session.sparkContext.defaultParallelism
+            self.session.conf.set(PARTITIONS, str(partitions(cores, self.size)))
             frame = _chosen(self._read(part.path, part.name), wanted)
         elif isinstance(part, IbisPart) and getattr(part.expression.get_backend(), "_session", None) is self.session:
             return super().scan(part, wanted)
@@ -188,7 +197,7 @@ class Spark(Relational):
 
         frame = self.session.sql(self.backend.compile(table)).withColumn("row", f.monotonically_increasing_id())
         kept = self._named(frame.persist(StorageLevel.MEMORY_AND_DISK))
-        self.in_use[kept.get_name()], self.made = self.made, []
+        self.in_use[kept.get_name()], self.made, self.size = self.made, [], 0
         return kept
 
     def drop(self, table: ir.Table) -> None:
