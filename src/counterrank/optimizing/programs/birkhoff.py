@@ -54,7 +54,7 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
             room -= part
             if room <= _NOTHING:
                 column, room = column + 1, 1.0
-    most = np.count_nonzero(square) + 1  # each ranking uses up a cell or more
+    most = int(np.count_nonzero(square)) + 1  # each ranking uses up a cell or more
     held, chance = np.empty((min(most, 16), length), dtype=np.int64), np.empty(most)
     item = np.full(size, -1, dtype=np.int64)  # of each column
     column_of = np.full(size, -1, dtype=np.int64)
