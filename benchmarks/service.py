@@ -2,9 +2,9 @@
 
     python benchmarks/service.py [--seconds 5] [--store sqlite:///…] [--features-in-body]
 
-Both run in processes of their own; the client is a third, with 32 connections. The service fsyncs each impression before
-it answers; 100 items have 136 features. Then, at half of the rate, latencies while feedback arrives at the same rate. On
-a machine whose cores are busy, or whose disk takes long to sync, figures are those of the machine.
+Both run in processes of their own; the client is a third, with 32 connections. The service fsyncs each impression
+before it answers; 100 items have 136 features. Then, at half of the rate, latencies while feedback arrives at the
+same rate. On a machine whose cores are busy, or whose disk takes long to sync, figures are those of the machine.
 """
 
 from __future__ import annotations
