@@ -101,7 +101,7 @@ class Settings:
 
 
 _WHOLE = (
-    ("port", 0, 65535), ("workers", 1, 256), ("k", 1, POSITIONS), ("pool", 1, MOST_POOL), ("new_below", 0, 10**9),
+    ("port", 0, 65535), ("workers", 1, 255), ("k", 1, POSITIONS), ("pool", 1, MOST_POOL), ("new_below", 0, 10**9),
     ("retrain_every", 0, 10**12), ("max_items", 1, 10**6), ("keep_days", 1, 10**5), ("crawlers", 0, 10**9),
     ("queue", 1, 10**6),
 )  # fmt: skip
