@@ -296,6 +296,8 @@ TYPES = {
     "click": pa.int64(),
     "reward": pa.float64(),
     "propensity": pa.float64(),
+    "item_propensities": pa.list_(pa.float64()),
+    "item_propensity": pa.float64(),
     "impressions": pa.int64(),
     "day": pa.int64(),
     "impression": pa.int64(),
@@ -309,11 +311,13 @@ def to_long(rows: list[Row], rng: random.Random | None = None) -> list[Row]:
     """One row per shown item; shuffled where a generator is given."""
     result = []
     for number, row in enumerate(rows):
-        rest = {k: v for k, v in row.items() if k not in ("items", "clicks")}
+        rest = {k: v for k, v in row.items() if k not in ("items", "clicks", "item_propensities")}
         for k, item in enumerate(row["items"]):
             shown = {"impression": number, **rest, "position": k + 1, "item": item}
             if "clicks" in row:
                 shown["click"] = row["clicks"][k]
+            if "item_propensities" in row:
+                shown["item_propensity"] = row["item_propensities"][k]
             result.append(shown)
     if rng:
         rng.shuffle(result)

@@ -114,6 +114,7 @@ def test_every_column_that_a_row_can_be_bad_in_is_described() -> None:
         RowProblem.ITEM: "an item is missing", RowProblem.REPEATED: "repeats an item", RowProblem.LENGTH: "as long as",
         RowProblem.CLICK: "anything but 0 and 1", RowProblem.POSITIONS: "positions of an impression",
         RowProblem.DIFFERS: "its rows differ", RowProblem.LARGE: "beyond 10⁵⁰", RowProblem.RAGGED: "as many values as",
+        RowProblem.ITEM_PROPENSITY: "anything but numbers in (0, 1]",
     }  # fmt: skip
     assert [problem for problem, word in words.items() if word not in text] == []
 

@@ -62,7 +62,28 @@ def test_an_ibis_table_is_counted_by_its_own_database():
     assert_same(got, numbers(cr.read_log(worlds.to_arrow(rows)), target, "duckdb", None, {}))
 
 
+@pytest.mark.parametrize("clip", [None, 2.0])
+def test_own_propensities_weigh_alike(engine, few, clip, tmp_path):
+    """Weights by each impression's own propensities: the same numbers, in the list form and in the long form."""
+    if few and clip is None:
+        pytest.skip("one clip does for an engine that is slow to start a job")
+    rng = random.Random(11)
+    rows = []
+    for number in range(60):
+        items = rng.sample(["a", "b", "c", "d"], rng.choice([2, 3]))
+        row = {"query": f"q{number % 3}", "items": items, "clicks": [rng.randint(0, 1) for _ in items]}
+        row["item_propensities"] = [rng.uniform(0.05, 1.0) for _ in items]
+        rows.append({**row, "impressions": rng.choice([1, 4])})
+    target = {f"q{q}": ["b", "a", "c"] for q in range(3)}
+    options = {"clip": clip}
+    expected = numbers(cr.read_log(worlds.to_arrow(rows)), target, "duckdb", "ip,wip", options)
+    assert_same(numbers(cr.read_log(worlds.to_arrow(rows)), target, engine, "ip,wip", options), expected)
+    long = worlds.write_log(rows, tmp_path, form="long", kind="parquet", shuffle=rng)
+    assert_same(numbers(cr.read_log(long), target, engine, "ip,wip", options), expected)
+
+
 GOOD = {"query": "q", "items": ["a", "b"], "clicks": [0, 1], "impressions": 1, "propensity": 0.5}
+GOOD |= {"item_propensities": [0.5, 0.25]}
 BROKEN = {
     RowProblem.QUERY: {"query": None},
     RowProblem.ITEMS: {"items": []},
@@ -72,6 +93,8 @@ BROKEN = {
     RowProblem.LENGTH: {"clicks": [0]},
     RowProblem.CLICK: {"clicks": [0, float("nan")]},
     RowProblem.PROPENSITY: {"propensity": 0.0},
+    RowProblem.ITEM_PROPENSITIES: {"item_propensities": [0.5]},
+    RowProblem.ITEM_PROPENSITY: {"item_propensities": [0.5, 1.5]},
     RowProblem.IMPRESSIONS: {"impressions": 1.5},
 }
 TYPES = {"clicks": pa.list_(pa.float64()), "items": pa.list_(pa.string()), "impressions": pa.float64()}

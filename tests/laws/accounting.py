@@ -26,12 +26,13 @@ COLUMNS = {
     "reward": pa.float64(),
     "day": pa.float64(),
     "propensity": pa.float64(),
+    "item_propensities": pa.list_(pa.float64()),
     "impressions": pa.float64(),
 }
 LONG = {
     "impression": pa.string(), "query": pa.string(), "position": pa.float64(), "item": pa.string(),
     "click": pa.float64(), "reward": pa.float64(), "day": pa.float64(), "propensity": pa.float64(),
-    "impressions": pa.float64(),
+    "item_propensity": pa.float64(), "impressions": pa.float64(),
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def good_rows() -> list[Row]:
         clicks = [float((i // 4 + k) % 3 == 0) for k in range(len(items))]
         rows.append(
             {"query": query, "items": items, "clicks": clicks, "reward": sum(clicks), "day": float(i // 16),
-             "propensity": 0.5, "impressions": 1.0}
+             "propensity": 0.5, "item_propensities": [0.5] * len(items), "impressions": 1.0}
         )  # fmt: skip
     return rows
 
@@ -52,7 +53,7 @@ def good_rows() -> list[Row]:
 def bad(mark: str, **changes: Any) -> Row:
     """A good row but for the changes. Its mark stands in an item, so that it can be found again."""
     row = {"query": "q1", "items": [mark, "b"], "clicks": [0.0, 1.0], "reward": 1.0, "day": 0.0, "propensity": 0.5,
-           "impressions": 1.0}  # fmt: skip
+           "item_propensities": [0.5, 0.25], "impressions": 1.0}  # fmt: skip
     return row | changes
 
 
@@ -70,6 +71,10 @@ BAD: dict[str, Row] = {
     "no propensity": {"propensity": None},
     "propensity 0": {"propensity": 0.0},
     "propensity above 1": {"propensity": 1.5},
+    "an item propensity missing": {"item_propensities": [0.5, None]},
+    "an item propensity of 0": {"item_propensities": [0.0, 0.5]},
+    "an item propensity above 1": {"item_propensities": [0.5, 1.5]},
+    "an item propensity not a number": {"item_propensities": [NAN, 0.5]},
     "no impressions": {"impressions": 0.0},
     "half an impression": {"impressions": 1.5},
     "fewer than none": {"impressions": -1.0},
@@ -84,6 +89,8 @@ LISTS: dict[str, Row] = {
     "an item repeated": {"items": ["MARK", "MARK"]},
     "a click too few": {"clicks": [1.0]},
     "clicks missing": {"clicks": None},
+    "an item propensity too few": {"item_propensities": [0.5]},
+    "item propensities missing": {"item_propensities": None},
 }
 
 
@@ -113,6 +120,7 @@ def to_long(rows: Sequence[Row]) -> list[Row]:
     page = ("query", "reward", "day", "propensity", "impressions")
     return [
         {"impression": f"i{number}", "position": float(k + 1), "item": item, "click": click}
+        | {"item_propensity": row["item_propensities"][k]}
         | {name: row[name] for name in page}
         for number, row in enumerate(rows)
         for k, (item, click) in enumerate(zip(row["items"], row["clicks"], strict=True))

@@ -39,6 +39,8 @@ evaluate --target T --metric clicks --top 2 --weights 1,0.5
 evaluate --target T --metric clicks --clip auto
 evaluate --target T --metric clicks --clip 1.5
 evaluate --target T --metric clicks --logging propensity
+evaluate --target T --metric clicks --logging propensity --clip 3
+evaluate --target T --metric clicks --logging log
 evaluate --target T --metric clicks --logging uniform
 evaluate --target T --metric clicks --interval bootstrap
 evaluate --target T --metric clicks --interval empirical-bernstein --reward-range 0,3
@@ -126,6 +128,7 @@ def make_log(seed: int = 3) -> list[Row]:
         row: Row = {"query": query, "items": ranking, "clicks": clicks, "day": 1 + number % 4}
         row["reward"] = 0.1 * sum(clicks) + rng.choice([0.3, 1.7])
         row["propensity"] = rng.choice([0.05, 0.1])
+        row["item_propensities"] = [rng.choice([0.2, 0.5]) for _ in ranking]
         row["impressions"] = rng.choice([1, 1, 1, 2, 5])
         row["user"] = f"u{rng.randint(1, 9)}"
         rows.append(row)

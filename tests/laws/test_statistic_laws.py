@@ -22,6 +22,7 @@ OF = RNG.integers(0, QUERIES, N)
 ROWS = np.array([RNG.permutation(4)[:3] + 4 * q for q in OF])
 ROWS[::4, 2] = -1
 CODED = np.where(ROWS >= 0, 2 * ROWS + RNG.integers(0, 2, ROWS.shape), -1).astype(np.int32)
+CHANCE = 1 - RNG.random(ROWS.shape)
 REWARD, DAY = RNG.normal(size=N), RNG.integers(0, 4, N)
 ONES = np.ones(N)
 
@@ -33,8 +34,13 @@ def patterns(rows: Any) -> Patterns:
 def counts(rows: Any) -> Any:
     shown = [[f"i{row % 4}" for row in of if row >= 0] for of in ROWS[rows]]
     clicks = [[int(v & 1) for v in of if v >= 0] for of in CODED[rows]]
+    chances = [CHANCE[i, : len(of)].tolist() for i, of in zip(np.arange(N)[rows], shown, strict=True)]
     log = {"query": [f"q{q}" for q in OF[rows]], "items": shown, "clicks": clicks, "day": DAY[rows].tolist()}
-    plan = Plan(metric="clicks", weights=position_weights("dcg"), rankings="all", days=True, looks=True, patterns=True)
+    log["item_propensities"] = chances
+    plan = Plan(
+        metric="clicks", weights=position_weights("dcg"), rankings="all", days=True, looks=True, patterns=True,
+        by_item=True,
+    )  # fmt: skip
     return Embedded().count(cr.read_log(log), plan).counts
 
 

@@ -27,6 +27,26 @@ START = (  # Chromium reads commands from 3 and answers on 4
 )
 
 
+# text whose contrast with its ground is below 4.5
+CONTRAST = """(() => {
+  const parts = (c) => c.match(/[\\d.]+/g).map(Number);
+  const light = (c) => { const [r, g, b] = parts(c).slice(0, 3).map((v) => {
+    v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+    if (parts(c).length < 4 || parts(c)[3] > 0) return c; } return "rgb(255, 255, 255)"; };
+  const out = [];
+  const all = "h1,h2,h3,p,li,td,th,dt,dd,small,summary,a,button,.badge,.level,.moved,svg text";
+  for (const e of document.querySelectorAll(all)) {
+    if (!e.textContent.trim() || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e), ink = e.closest("svg") ? style.fill : style.color;
+    const [a, b] = [light(ink), light(ground(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) out.push([e.tagName, e.textContent.slice(0, 40), ink, ground(e)]);
+  }
+  return out;
+})()"""
+
+
 def found() -> str | None:
     """The browser of this machine, if any."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -97,12 +117,15 @@ class Browser:
             os.write(self._write, json.dumps(message | {"sessionId": self._session}).encode() + b"\0")
 
     def open(self, file: Path, *, width: int = 1100, height: int = 900, scheme: str = "light") -> None:
+        self.visit(file.resolve().as_uri(), width=width, height=height, scheme=scheme)
+
+    def visit(self, url: str, *, width: int = 1100, height: int = 900, scheme: str = "light") -> None:
         self.console, self.requests, self.dialogs = [], [], []
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.media(scheme=scheme)
-        self.call("Page.navigate", url=file.resolve().as_uri())
+        self.call("Page.navigate", url=url)
         deadline = time.monotonic() + 30
-        while self.run("document.readyState + location.protocol") != "completefile:":
+        while self.run("document.readyState + location.protocol") != f"complete{url.partition('//')[0]}":
             assert time.monotonic() < deadline, "the page does not load"
             time.sleep(0.02)
         time.sleep(0.05)  # what it would ask for or pop up now

@@ -10,29 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from browser import Browser
+from browser import CONTRAST, Browser
 from hostile import log, target
 
 import counterrank as cr
 from counterrank.findings.diagnosis import Diagnosis, Finding, Tail
-
-CONTRAST = """(() => {
-  const parts = (c) => c.match(/[\\d.]+/g).map(Number);
-  const light = (c) => { const [r, g, b] = parts(c).slice(0, 3).map((v) => {
-    v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-    if (parts(c).length < 4 || parts(c)[3] > 0) return c; } return "rgb(255, 255, 255)"; };
-  const out = [];
-  const all = "h1,h2,h3,p,li,td,th,dt,dd,small,summary,a,button,.badge,.level,.moved,svg text";
-  for (const e of document.querySelectorAll(all)) {
-    if (!e.textContent.trim() || !e.getClientRects().length) continue;
-    const style = getComputedStyle(e), ink = e.closest("svg") ? style.fill : style.color;
-    const [a, b] = [light(ink), light(ground(e))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) out.push([e.tagName, e.textContent.slice(0, 40), ink, ground(e)]);
-  }
-  return out;
-})()"""
 
 
 @pytest.fixture(scope="module")

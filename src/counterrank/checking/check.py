@@ -98,6 +98,7 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb", 
         rankings="all",
         clusters="cluster" in log.columns,
         overview=True,
+        by_item="item_propensities" in log.columns,
     )
     run = open_engine(engine).count(replace(log, tolerant=True), plan)
     counts, reading = run.counts, run.reading
@@ -112,6 +113,8 @@ def check(log: Any, *, top: int | None = None, engine: str | Engine = "duckdb", 
         "mean_reward": reading.mean_reward if "reward" in log.columns else None,
         "days": reading.days,
         "has_propensity": "propensity" in log.columns,
+        "has_item_propensities": counts.item_chances is not None,
+        "least_item_propensity": float(counts.item_chances.least.min()) if counts.item_chances is not None else None,
         "clusters": run.clusters.number if run.clusters is not None else None,
         "largest_cluster": int(run.clusters.sizes[-1]) if run.clusters is not None else None,
         "rankings": int(rankings.sum()),
@@ -202,6 +205,18 @@ def _answers(facts: dict[str, Any], log: Log, pages: list[str]) -> list[str]:
         said.append("no day column: backtest cannot tell which estimator to trust on this log")
     elif days < 2:
         said.append("one day only: backtest needs two or more")
-    if not facts["has_propensity"]:
-        said.append("no propensity column: the logging policy is estimated by shares in the log")
-    return said
+    return said + _propensities(facts)
+
+
+def _propensities(facts: dict[str, Any]) -> list[str]:
+    """What the log tells of the policy that made it."""
+    least = facts["least_item_propensity"]
+    if least is None:
+        said = "no propensity column: the logging policy is estimated by shares in the log"
+        return [] if facts["has_propensity"] else [said]
+    said = (
+        "item_propensities: ip and wip weigh each impression by its own chances, so that the logging policy may have "
+        f"changed from page to page; the least is {least:.3g}, where a click weighs up to {1 / least:,.4g}"
+    )
+    lists = "no propensity column: whole rankings (list, wlist) are weighed by shares in the log"
+    return [said, *([] if facts["has_propensity"] else [lists])]

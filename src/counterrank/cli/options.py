@@ -106,7 +106,7 @@ class QuestionOptions(WorthOptions):
     ] = None
     logging: Annotated[
         str | None,
-        typer.Option(help="The policy behind the log: log (its shares), propensity (its column), uniform, or a file."),
+        typer.Option(help="The policy behind the log: log (its shares), propensity (its columns), uniform, or a file."),
         READS,
     ] = None
     temperature: Annotated[float, typer.Option(help=f"For policies given as scores: {TEMPERATURE}")] = 0.0

@@ -78,7 +78,9 @@ def compare(
     sides = question.evidences(run, needs)
     notes = [*run.reading.notes, *question.said(sides[0])]
     if isinstance(logging, str) and logging == "propensity":
-        notes.append("propensities are of whole rankings; chances of single items come from shares in the log")
+        notes.append(
+            "propensities are of what was shown; each item's chance at every position comes from shares in the log"
+        )
     if run.clusters is not None:
         notes.append("the bound takes clicks for independent, whatever their cluster: an `estimator` would count by it")
     return compare_by_bound(question, sides, call, confidence, notes, run.reading)

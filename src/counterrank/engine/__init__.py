@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from counterrank.engine.embedded import Embedded
-from counterrank.engine.plan import Coefficients, Engine, Metric, Moments, Pass, Plan, WantedRankings
+from counterrank.engine.plan import Coefficients, Engine, Metric, Moments, OwnWeights, Pass, Plan, WantedRankings
 from counterrank.errors import unknown
 
 
@@ -48,6 +48,7 @@ __all__ = [
     "Engine",
     "Metric",
     "Moments",
+    "OwnWeights",
     "Pass",
     "Plan",
     "WantedRankings",

@@ -22,7 +22,7 @@ from counterrank.statistics.hashing import SECRET
 UNCUT = 1 << 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CodedRows:
     """A batch as codes, 2·pair + click per position and -1 at the end, in the order of its queries."""
 
@@ -32,10 +32,11 @@ class CodedRows:
     reward: NDArray[np.float64] | None = None  # from the rewards' origin; None: clicks are counted
     day: NDArray[np.int32] | None = None  # codes of days, -1 for none; None: they are not counted
     cluster: Codes | None = None
+    chances: NDArray[np.float64] | None = None  # (n, K) the propensity of each item, where they are asked for
 
     @property
     def nbytes(self) -> int:
-        columns = (self.coded, self.impressions, self.starts, self.reward, self.day, self.cluster)
+        columns = (self.coded, self.impressions, self.starts, self.reward, self.day, self.cluster, self.chances)
         return sum(column.nbytes for column in columns if column is not None)
 
 
@@ -117,7 +118,8 @@ class Coder:
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
         coded = self.code(rows, codes, insert=False)
-        return self.by_query(codes, coded, rows.impressions, None, days, self.clustered(rows))
+        chances = self.chances(rows, coded.shape[1])
+        return self.by_query(codes, coded, rows.impressions, None, days, self.clustered(rows), chances=chances)
 
     def by_query(
         self,
@@ -127,16 +129,19 @@ class Coder:
         reward: NDArray[np.float64] | None,
         days: Codes | None = None,
         cluster: Codes | None = None,
+        *,
+        chances: NDArray[np.float64] | None = None,
     ) -> CodedRows:
         """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
         order, starts = kernels.by_query(codes, self.queries.size)
         return CodedRows(
-            np.take(coded, order, axis=0),
-            None if impressions is None else impressions[order],
-            starts,
-            None if reward is None else reward[order],
-            days[order].astype(np.int32) if days is not None and len(days) else None,
-            None if cluster is None else cluster[order],
+            coded=np.take(coded, order, axis=0),
+            impressions=None if impressions is None else impressions[order],
+            starts=starts,
+            reward=None if reward is None else reward[order],
+            day=days[order].astype(np.int32) if days is not None and len(days) else None,
+            cluster=None if cluster is None else cluster[order],
+            chances=None if chances is None else np.take(chances, order, axis=0),
         )
 
     def forget(self) -> None:
@@ -151,6 +156,14 @@ class Coder:
         if not self.plan.clusters or rows.cluster is None:
             return None
         return self.clusters.encode(rows.cluster, rows.cluster_values)
+
+    def chances(self, rows: Rows, positions: int) -> NDArray[np.float64] | None:
+        """(n, K) the propensities of the items of each row, where they are asked for; 1 beyond its end."""
+        if not self.plan.by_item or rows.item_propensities is None:
+            return None
+        out = np.ones((len(rows), positions))
+        kernels.lay_out(rows.offsets, rows.item_propensities, out)
+        return out
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import RowPages, gathered_patterns
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
@@ -29,6 +30,7 @@ from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
+from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
@@ -93,6 +95,7 @@ class EmbeddedPass:
             "impressions",
             self.plan.metric,
             *(["propensity"] if self.plan.by_propensity else []),
+            *(["item_propensities"] if self.plan.by_item else []),
             *(["cluster"] if self.plan.clusters else []),
             *(["day"] if self.plan.days or self.plan.by_day else []),
         ]
@@ -162,6 +165,9 @@ class EmbeddedPass:
             looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
             patterns=self._patterns(rows, positions) if self.plan.patterns else None,
             days=self.tallier.day_sums(),
+            item_chances=chances.found(rows, found.cells)
+            if (chances := self.tallier.item_chances) is not None
+            else None,
         )
         return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
 
@@ -216,7 +222,7 @@ class EmbeddedPass:
         some = np.flatnonzero((first >= 0) & self._first[first >> 1])
         n = None if part.impressions is None else part.impressions[some]
         day = None if part.day is None else part.day[some]
-        return CodedRows(part.coded[some], n, np.zeros(0, dtype=np.int64), None, day)
+        return CodedRows(coded=part.coded[some], impressions=n, starts=np.zeros(0, dtype=np.int64), day=day)
 
     def _again(self) -> Iterator[CodedRows]:
         """The log read once more."""
@@ -259,6 +265,11 @@ class EmbeddedPass:
             half = cross.sum(axis=0)  # one side of the diagonal
             return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
 
+        if coefficients.own:
+            sums = OwnSums(out, cross[0], spread[0], units)
+            for part in self._parts():
+                sums.add(part, where, table, coefficients)
+            return done()
         if not self.kept.complete:
             self._sampled = []
             for part in self._again():
@@ -288,6 +299,25 @@ class EmbeddedPass:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(work, range(THREADS)))
         return done()
+
+    def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
+        rows = self._rows_of(pairs)
+        sums = np.zeros((len(cells), 3))
+        for part in self._parts():
+            trim(part, (rows, self._query_of(len(rows)), cells.starts, cells.positions), floor, sums)
+        return Trimmed(*sums.T.copy())
+
+    def _parts(self) -> Iterator[CodedRows]:
+        """All rows, kept or read once more."""
+        if self.kept.complete:
+            yield from self.kept.in_memory
+            yield from self.kept.on_disk()
+            return
+        sampled = []
+        for part in self._again():
+            yield part
+            sampled.append(self._picked(part))
+        self._sampled = sampled
 
     def _blocks(self, cells: Cells, rows: Codes, cell_bytes: int) -> list[tuple[int, int]]:
         """Ranges of queries whose coefficients fit a processor's cache together."""

@@ -23,7 +23,8 @@ from counterrank.statistics.histogram import NUDGE
 
 # what the rows of an impression have in common
 PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster", "segment")
-NUMBERS = ("reward", "propensity", "impressions", "position", "click")
+NUMBERS = ("reward", "propensity", "item_propensity", "impressions", "position", "click")
+LISTS = ("items", "clicks", "item_propensities")
 
 
 def typed(table: ir.Table, name: str) -> ir.Table:
@@ -42,13 +43,13 @@ def typed(table: ir.Table, name: str) -> ir.Table:
 
 def _typed(column: Any, name: str, what: str) -> Any:
     kind = column.type()
-    if name in ("items", "clicks"):
+    if name in LISTS:
         if kind.is_null():
             return column.cast("array<string>" if name == "items" else "array<float64>")
         if not kind.is_array():
             raise InputError(f"{what} must be a list, but came as {kind}")
-        if name == "clicks":
-            _check_number(kind.value_type, what, "a list of 0 and 1")
+        if name != "items":
+            _check_number(kind.value_type, what, "a list of 0 and 1" if name == "clicks" else "a list of numbers")
             return column.cast("array<float64>")
         if kind.value_type.is_floating():
             return column.map(lambda item: _id_text(item, what))
@@ -93,7 +94,8 @@ def _check_number(kind: dt.DataType, what: str, expected: str) -> None:
 def fold(table: ir.Table) -> ir.Table:
     """The long form (typed) as the list form, with what is wrong in an impression as `folding`."""
     t: Any = table
-    fields = {"position": t.position, "item": t.item, **({"click": t.click} if "click" in t.columns else {})}
+    fields = {"position": t.position, "item": t.item}
+    fields |= {c: t[c] for c in ("click", "item_propensity") if c in t.columns}
     page = [c for c in PAGE if c in t.columns]
     kinds = {f"{c}_kinds": t[c].nunique() + t[c].isnull().any().cast("int64") for c in page}
     t = t.mutate(alone=ibis.ifelse(t.impression.isnull(), ibis.random(), 0.0))  # a row of no impression is no other's
@@ -113,6 +115,8 @@ def fold(table: ir.Table) -> ir.Table:
     lists = {"items": g.shown.sort().map(lambda one: one.item)}
     if "click" in fields:
         lists["clicks"] = g.shown.sort().map(lambda one: one.click)
+    if "item_propensity" in fields:
+        lists["item_propensities"] = g.shown.sort().map(lambda one: one.item_propensity)
     found = [(g["folding"] > 0, g["folding"])] if "folding" in t.columns else []
     folding = ibis.cases(
         *found,
@@ -153,6 +157,9 @@ def _repaired(table: ir.Table) -> ir.Table:
         clicked = t.clicks.map(lambda _, k: t.clicks.filter(lambda _, j: t["items"][j] == t["items"][k]).maxs())
         kept = clicked.filter(lambda _, k: t["items"].index(t["items"][k]) == k)
         columns["clicks"] = ibis.ifelse(repeats, kept, t.clicks)
+    if "item_propensities" in t.columns:
+        kept = t.item_propensities.filter(lambda _, k: t["items"].index(t["items"][k]) == k)
+        columns["item_propensities"] = ibis.ifelse(repeats, kept, t.item_propensities)
     return table.mutate(**columns)
 
 
@@ -183,6 +190,11 @@ def _problem(table: ir.Table, repair: bool) -> Any:
         bad.append((t.reward.abs() > LARGEST, RowProblem.LARGE))
     if "propensity" in has:
         bad.append((~((t.propensity > 0) & (t.propensity <= 1) & _finite(t.propensity)), RowProblem.PROPENSITY))
+    if "item_propensities" in has:
+        own = t.item_propensities
+        outside = own.filter(lambda p: (~((p > 0) & (p <= 1) & ~p.isnan())).fill_null(True))
+        bad.append((own.isnull() | (own.length() != t["items"].length()), RowProblem.ITEM_PROPENSITIES))
+        bad.append((outside.length() > 0, RowProblem.ITEM_PROPENSITY))
     if "impressions" in has:
         m = t.impressions
         bad.append((~(_finite(m) & (m >= 1) & (m < 2**53) & (m == m.floor())), RowProblem.IMPRESSIONS))
@@ -214,7 +226,7 @@ def cut(rows: ir.Table, top: int | None) -> ir.Table:
     """Lists down to position `top`; `length` is then the cut one."""
     if top is None:
         return rows
-    lists = {c: rows[c][:top] for c in ("items", "clicks") if c in rows.columns}
+    lists = {c: rows[c][:top] for c in LISTS if c in rows.columns}
     return rows.mutate(**lists, length=ibis.least(rows["length"], ibis.literal(top, "int64")))
 
 
@@ -258,16 +270,33 @@ def per_day(rows: ir.Table, most: int) -> ir.Table:
 def exploded(rows: ir.Table, *also: str) -> ir.Table:
     """A row per shown item: position (from 0), item and click (0 where there are none), and columns named `also`."""
     t: Any = rows
-    lists = [c for c in ("items", "clicks") if c in rows.columns]
+    lists = [c for c in LISTS if c in rows.columns]
     u: Any = t.select("row", "query", "n", "length", *also, *lists, position=ibis.range(0, t.length).unnest())
     click = u.clicks[u.position] if "clicks" in lists else ibis.literal(0.0)
-    return u.select("row", "query", "n", "length", *also, "position", item=u["items"][u.position], click=click)
+    own = {"chance": u.item_propensities[u.position]} if "item_propensities" in lists else {}
+    return u.select("row", "query", "n", "length", *also, "position", item=u["items"][u.position], click=click, **own)
 
 
 def per_pair(rows: ir.Table) -> ir.Table:
     """Shown and clicked by (query, item, position)."""
     t: Any = exploded(rows)
     sums = {"shown": t.n.sum().cast("int64"), "clicked": (t.n * t.click.cast("int64")).sum().cast("int64")}
+    return t.group_by(["query", "item", "position"]).agg(**sums)
+
+
+def item_chances(rows: ir.Table) -> ir.Table:
+    """Σ 1/p, Σ click/p and the least p by (query, item, position), p being the chance of an impression's own item."""
+    t: Any = exploded(rows)
+    sums = {"inverse": (t.n / t.chance).sum(), "clicked": (t.n * t.click / t.chance).sum(), "least": t.chance.min()}
+    return t.group_by(["query", "item", "position"]).agg(**sums)
+
+
+def trimmed(rows: ir.Table, floors: ir.Table, rounding: float) -> ir.Table:
+    """The same with a `floor` under p by (query, item, position), and how many impressions stand on it."""
+    t: Any = exploded(rows).inner_join(floors, ["query", "item", "position"])
+    part = t.n / ibis.greatest(t.chance, t.floor)
+    under = ibis.ifelse(t.chance * rounding < t.floor, t.n, 0)
+    sums = {"inverse": part.sum(), "clicked": (part * t.click).sum(), "under": under.sum().cast("float64")}
     return t.group_by(["query", "item", "position"]).agg(**sums)
 
 
@@ -319,17 +348,22 @@ def per_ranking(rows: ir.Table, by_propensity: bool, by_value: bool = False) -> 
     return rows.group_by(keys).agg(**_sums(rows))
 
 
-def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int]) -> ir.Table:
+def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int], own: Sequence[int] = ()) -> ir.Table:
     """A row per impression: its r, term and mean weight by each estimator.
 
-    From cut rows and (query, item, position) → scaled, weight, offset.
+    From cut rows and (query, item, position) → scaled, weight, offset. `own` has the estimator of each further three,
+    with a floor, which are divided by the impression's own propensity.
     """
     unit = ["cluster"] if "cluster" in rows.columns else []
     t: Any = exploded(rows, *unit).inner_join(coefficients, ["query", "item", "position"])
     sums: dict[str, Any] = {}
     for e in estimators:
-        sums |= {f"term{e}": (t.click * t[f"scaled{e}"]).sum(), f"offset{e}": t[f"offset{e}"].sum()}
-        sums |= {f"weight{e}": t[f"weight{e}"].sum()}
+        found = {name: t[f"{name}{e}"] for name in ("scaled", "weight", "offset")}
+        for j in (j for j, of in enumerate(own) if of == e):
+            chance = ibis.greatest(t.chance, t[f"own_floor{j}"])
+            found = {name: value + t[f"own_{name}{j}"] / chance for name, value in found.items()}
+        sums |= {f"term{e}": (t.click * found["scaled"]).sum(), f"offset{e}": found["offset"].sum()}
+        sums |= {f"weight{e}": found["weight"].sum()}
     row: Any = t.group_by(["row", "query", "n", "length", *unit]).agg(**sums)
     each: dict[str, Any] = {}
     for e in estimators:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from counterrank import temporary
 from counterrank.engine.coder import CodedRows
 from counterrank.errors import InputError
 
-COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster")
+COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster", "chances")
 
 
 class KeptRows:
@@ -46,15 +47,13 @@ class KeptRows:
     def on_disk(self) -> Iterator[CodedRows]:
         """The batches that did not fit, one at a time."""
         for number in range(self._files):
-            columns = {}
+            columns: dict[str, Any] = {}
             for name in COLUMNS:
                 path = self._path(number, name)
                 columns[name] = np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
             coded, starts = columns["coded"], columns["starts"]
             assert coded is not None and starts is not None  # noqa: S101, PT018 - always written
-            yield CodedRows(
-                coded, columns["impressions"], starts, columns["reward"], columns["day"], columns["cluster"]
-            )
+            yield CodedRows(**columns | {"coded": coded, "starts": starts})
 
     def _write(self, rows: CodedRows) -> None:
         if self._folder is None:

@@ -161,6 +161,14 @@ def code_rows(
 
 
 @njit(nogil=True)
+def lay_out(offsets, values, out):
+    """The values of each row, down to as many as `out` has room for."""
+    for r in range(len(out)):
+        for k in range(min(offsets[r + 1] - offsets[r], out.shape[1])):
+            out[r, k] = values[offsets[r] + k]
+
+
+@njit(nogil=True)
 def tally_rows(start, batch, wanted, sums, groups, secret):
     """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 

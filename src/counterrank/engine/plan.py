@@ -15,6 +15,7 @@ from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Spreads
+from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.query_terms import QueryUnits
 from counterrank.statistics.sample import Sample
@@ -41,6 +42,7 @@ class Plan:
     rankings: Literal["none", "all"] | WantedRankings = "none"
     pages: Literal["none", "fit", "all"] = "none"  # every ranking with its reward: not, if memory holds them, always
     by_propensity: bool = False
+    by_item: bool = False  # impressions are weighed by the propensities of their own items
     looks: bool = False  # also count how pairs stand to the first and last click of their pages
     patterns: bool = False  # also every distinct (query, ranking, clicks); they must fit in memory
     by_day: bool = False  # patterns of each day stand apart
@@ -50,6 +52,17 @@ class Plan:
     days: bool = False  # also add up each day, where the log has days
     clusters: bool = False  # impressions of one cluster depend on each other
     overview: bool = False  # also tell the number of days and the mean reward, whatever the metric, in the reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnWeights:
+    """Weights that go by an impression's own propensities p: weight/max(p, floor) and offset/max(p, floor) are added to
+    those of the estimator `of`."""
+
+    of: int
+    weight: NDArray[np.float64]  # (C,)
+    offset: NDArray[np.float64]  # (C,)
+    floor: NDArray[np.float64]  # (C,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +80,7 @@ class Coefficients:
     constant: NDArray[np.float64]  # (E, Q)
     cross: bool = True  # Σ r·r' of every two is needed; an engine may give it anyway
     by_query: bool = False  # terms by query are needed
+    own: Sequence[OwnWeights] = ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,9 @@ class Pass(Protocol):
         """How large the clusters of the counted impressions are, where the plan asks for them."""
 
     def moments(self, coefficients: Coefficients) -> Moments: ...
+
+    def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
+        """The impressions of each cell, (C,), by their own propensities, with a floor under these."""
 
     def sample(self, pairs: Pairs) -> Sample:
         """Impressions of some queries, chosen by `first_pairs`, as rows of these pairs."""

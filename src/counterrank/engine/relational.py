@@ -15,6 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from counterrank.engine import expressions as x
 from counterrank.engine.arrow import beginnings, numbers, tallied, text
@@ -31,11 +32,13 @@ from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.spelled import spelled_list
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.hashing import content_keys
 from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.statistics.item_chances import UNDER, ItemChances, Trimmed
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import id_order, in_order, row_order
 from counterrank.statistics.pairs import Pairs
@@ -44,7 +47,9 @@ from counterrank.statistics.query_terms import QueryUnits
 from counterrank.statistics.rankings import Rankings
 from counterrank.statistics.sample import NO_DAY, Sample, first_pairs
 
-_LISTS = ("items", "clicks")
+Vector = NDArray[np.float64]
+_LISTS = ("items", "clicks", "item_propensities")
+_LONG = {"items": "item", "clicks": "click", "item_propensities": "item_propensity"}
 FETCHED = 1 << 20  # distinct rows up to which all rankings are fetched where nobody asked for them by name
 
 
@@ -128,6 +133,7 @@ class RelationalPass:
         counted = ["items", plan.metric]
         counted += (["propensity"] if plan.by_propensity else []) + (["day"] if plan.days or plan.by_day else [])
         counted += ["cluster"] if plan.clusters else []
+        counted += ["item_propensities"] if plan.by_item else []
         needed = {"query", *counted, "impressions", "segment"}
         needed |= {"day", "reward"} if plan.overview else set()
         self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, plan.metric == "clicks", log.repair))
@@ -161,7 +167,7 @@ class RelationalPass:
         for part, found in zip(log.parts, log.found, strict=True):
             chosen = {c: found[c] for c in columns}
             if isinstance(part, LongPart):
-                names = ["impression", "position", *({"items": "item", "clicks": "click"}.get(c, c) for c in chosen)]
+                names = ["impression", "position", *(_LONG.get(c, c) for c in chosen)]
                 tables += [
                     self._typed(inner, {c: wanted[c] for c in names})
                     for inner, wanted in zip(part.parts, part.wanted, strict=True)
@@ -264,7 +270,42 @@ class RelationalPass:
             looks=self._looks(pairs) if plan.looks else None,
             patterns=self._patterns(pairs) if plan.patterns else None,
             days=self._days(valued),
+            item_chances=ItemChances(
+                *self._by_cell(x.item_chances(self.rows), pairs, tally.cells, ("inverse", "clicked", "least"))
+            )
+            if plan.by_item
+            else None,
         )
+
+    def _by_cell(self, table: ir.Table, pairs: Pairs, cells: Cells, names: Sequence[str]) -> list[Vector]:
+        """Columns of a table by (query, item, position), of each cell."""
+        found = self.engine.fetch(table)
+        rows = pairs.find(pairs.query_ids.codes(text(found["query"])), pairs.item_ids.codes(text(found["item"])))
+        at, out = cells.find(rows, numbers(found["position"], np.int64)), []
+        for name in names:
+            values = np.zeros(len(cells))
+            values[at] = numbers(found[name], np.float64)
+            out.append(values)
+        return out
+
+    def trimmed(self, pairs: Pairs, cells: Cells, floor: Vector) -> Trimmed:
+        table = self._cells_table() | {"floor": floor[self._cells_in(pairs, cells)]}
+        found = x.trimmed(self.rows, self.engine.upload(pa.table(table)), UNDER)
+        return Trimmed(*self._by_cell(found, pairs, cells, ("inverse", "clicked", "under")))
+
+    def _cells_table(self) -> dict[str, Any]:
+        """Query, item and position of each cell that was counted."""
+        own, mine = self.counts.pairs, self.counts.cells.rows
+        return {
+            "query": own.query_ids.texts.take(pa.array(own.queries[mine])),
+            "item": own.item_ids.texts.take(pa.array(own.items[mine])),
+            "position": self.counts.cells.positions,
+        }
+
+    def _cells_in(self, pairs: Pairs, cells: Cells) -> Codes:
+        """Which of these cells each that was counted is."""
+        mine = self.counts.cells
+        return cells.find(pairs.rows_of(self.counts.pairs)[mine.rows], mine.positions)
 
     def _looks(self, pairs: Pairs) -> LookCounts:
         found = self.engine.fetch(x.looks_per_pair(self.rows))
@@ -348,19 +389,19 @@ class RelationalPass:
 
     def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
-        mine, positions = self.counts.cells.rows, self.counts.cells.positions
-        at = coefficients.cells.find(pairs.rows_of(own)[mine], positions)
-        table: dict[str, Any] = {
-            "query": own.query_ids.texts.take(pa.array(own.queries[mine])),
-            "item": own.item_ids.texts.take(pa.array(own.items[mine])),
-            "position": positions,
-        }
+        at, positions = self._cells_in(pairs, coefficients.cells), self.counts.cells.positions
+        table = self._cells_table()
         estimators = range(len(coefficients.scale))
         for e in estimators:
             weight = coefficients.weight[e][at]
             table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
             table[f"offset{e}"] = coefficients.offset[e][at]
-        weighed = x.weighed(self.rows, self.engine.upload(pa.table(table)), estimators)
+        for j, each in enumerate(coefficients.own):
+            weight = each.weight[at]
+            table |= {f"own_weight{j}": weight, f"own_scaled{j}": weight * coefficients.scale[each.of][positions]}
+            table |= {f"own_offset{j}": each.offset[at], f"own_floor{j}": each.floor[at]}
+        uploaded = self.engine.upload(pa.table(table))
+        weighed = x.weighed(self.rows, uploaded, estimators, [each.of for each in coefficients.own])
         weighed = self.engine.keep(weighed)  # it is read several times
         found = self.engine.fetch(x.moments(weighed, estimators, coefficients.cross))
         out = np.zeros((len(own.query_ids), len(estimators), 4))

@@ -16,6 +16,7 @@ from counterrank.ids import Codes
 from counterrank.log.rows import Rows
 from counterrank.statistics.days import MOST_DAYS, DaySums
 from counterrank.statistics.hashing import SECRET
+from counterrank.statistics.item_chances import ItemChanceTally
 from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import RankingGroups, Rankings
@@ -38,6 +39,7 @@ class Tallier:
         self.cluster_sizes = np.zeros(0)  # impressions of each cluster
         self.looks = np.zeros((0, 4), dtype=np.int64)
         self.last_at = np.zeros((0, 0), dtype=np.int64)
+        self.item_chances = ItemChanceTally() if plan.by_item else None
 
     def make_room(self, positions: int) -> None:
         """Room for the queries and positions met so far."""
@@ -80,6 +82,9 @@ class Tallier:
             self._make_group_room()
         if plan.looks:
             tally_looks(codes, coded, rows.impressions, self.looks, self.last_at)
+        chances = coder.chances(rows, coded.shape[1])
+        if self.item_chances is not None and chances is not None:
+            self.item_chances.add(coded, chances, rows.impressions)
         kept = reward if plan.metric == "reward" else None
         cluster = coder.clustered(rows)
         if cluster is not None:
@@ -87,7 +92,8 @@ class Tallier:
             sizes = sum_by(cluster[mine], rows.impressions[mine], coder.clusters.size)
             sizes[: len(self.cluster_sizes)] += self.cluster_sizes
             self.cluster_sizes = sizes
-        return coder.by_query(codes, coded, rows.impressions if counted else None, kept, days, cluster)
+        n = rows.impressions if counted else None
+        return coder.by_query(codes, coded, n, kept, days, cluster, chances=chances)
 
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""

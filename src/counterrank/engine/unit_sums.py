@@ -39,17 +39,24 @@ class UnitSums:
         rows, estimators = len(part.coded), len(wanted.scale)
         query, (term, influence) = np.empty(rows, dtype=np.int64), np.empty((2, estimators, rows))
         weigh_rows(part.coded, cells, table, wanted.scale, wanted.constant, query, term, influence)
+        self.put(part.impressions, part.cluster, query, term, influence)
+
+    def put(
+        self, impressions: Codes | None, clusters: Codes | None, query: Codes, term: Table, influence: Table
+    ) -> None:
+        """Rows that have been weighed: the query of each, -1 for one that was crossed out, and (E, n) of the others."""
+        wanted, estimators = self.coefficients, len(term)
         used = np.flatnonzero(query >= 0)
         query, term, influence = query[used], term[:, used], influence[:, used]
-        n = np.ones(len(used)) if part.impressions is None else part.impressions[used].astype(np.float64)
-        if not self.clustered or part.cluster is None:
+        n = np.ones(len(used)) if impressions is None else impressions[used].astype(np.float64)
+        if not self.clustered or clusters is None:
             for e in range(estimators):
                 self.by_query[e].append(QueryUnits.of(query, term[e], n))
             self.loose += len(used)
             if self.loose > LOOSE:
                 self.by_query, self.loose = [[QueryUnits.joined(each)] for each in self.by_query], 0
             return
-        cluster = part.cluster[used]
+        cluster = clusters[used]
         self.size += np.bincount(cluster, n, self.clusters)
         for e in range(estimators):
             self.influence[e] += np.bincount(cluster, n * influence[e], self.clusters)

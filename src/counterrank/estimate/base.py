@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.influence import Influence
+from counterrank.estimate.own_propensities import Own, joined
 from counterrank.ids import Codes
 from counterrank.policy.base import BLOCK
 from counterrank.statistics.cells import Cells
@@ -169,6 +170,7 @@ class LinearEstimate:
     blocks: Blocks | None = None  # where clicks can have weight that no cell has
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
     curve: CurveError | None = None  # where weights go by a curve that was fitted
+    own: tuple[Own, ...] = ()  # where weights go by the propensities of impressions
 
     def finished(
         self,
@@ -190,7 +192,7 @@ class LinearEstimate:
         second += self.thin.total() if self.thin is not None else 0.0
         if self.curve is not None:
             second += self.curve.variance() * counts.total * (counts.total - 1)
-        size = float(w.sum() ** 2 / w2.sum()) if w2.sum() > 0 else None
+        size = float(w.sum() ** 2 / w2.sum()) if 0 < w2.sum() < np.inf else None
         least, most = self._reach(counts)
 
         def terms() -> Terms:
@@ -238,10 +240,14 @@ class LinearEstimate:
             bounded=self.bounded and other.bounded,
             blocks=self._apart(other),
             curve=self.curve.less(other.curve) if self.curve is not None else other.curve,
+            own=joined(self._own(), tuple(each.negative() for each in other._own())),
         )
 
     def _scaled(self) -> Vector:
         return self.weight * self.scale[self.cells.positions]
+
+    def _own(self) -> tuple[Own, ...]:
+        return tuple(each.scaled(self.scale[self.cells.positions]) for each in self.own)
 
     def _block(self) -> Blocks:
         if self.blocks is not None:
@@ -262,13 +268,17 @@ class LinearEstimate:
         the largest weighted click, or of 0.
         """
         size = len(counts.impressions)
-        if self.blocks is None:
+        if self.blocks is None and not self.own:
             least, most = (sum_by(counts.places.queries, x, size) for x in counts.places.extremes(self._scaled()))
             return least, most
         least, most = np.zeros(size), np.zeros(size)
         for first, last in counts.pairs.blocks(BLOCK):
             starts = counts.pairs.starts[first:last] - counts.pairs.starts[first]
-            least[first:last], most[first:last] = reach_of(self.blocks(first, last), starts)
+            low = high = self._block()(first, last)
+            for each in self.own:
+                ends = each.reach(first, last)
+                low, high = low + ends[0], high + ends[1]
+            least[first:last], most[first:last] = reach_of(low, starts)[0], reach_of(high, starts)[1]
         return least, most
 
     def _within(self, r: Vector, r2: Vector, counts: Counts) -> Vector:

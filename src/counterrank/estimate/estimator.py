@@ -64,6 +64,10 @@ class Estimator(ABC):
         """Whether the logging policy behind its weights was given, and not estimated by shares."""
         return not (evidence.estimated if self.weighs is Weighs.RANKINGS else evidence.shares)
 
+    def by_item(self, evidence: Evidence) -> bool:
+        """Whether its weights go by the propensities that impressions carry for their items."""
+        return False
+
     def chances(self, evidence: Evidence) -> tuple[Vector, Vector]:
         """What target and logging policy show, of the log's cells, (C,), or, for those that weigh items, of its pairs.
 

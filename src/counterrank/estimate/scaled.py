@@ -51,6 +51,7 @@ def _linear(
         constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
         thin=None if estimate.thin is None else _thin(estimate.thin, factor),
         blocks=None if estimate.blocks is None else _blocks(estimate.blocks, factor, estimate.pairs.sizes),
+        own=tuple(each.times(by, _of_pairs(factor, estimate.pairs.sizes)) for each in estimate.own),
         curve=None if estimate.curve is None else replace(estimate.curve, slope=estimate.curve.slope * factor.max()),
     )
 
@@ -66,7 +67,12 @@ def _thin(thin: Thin, factor: Vector) -> Thin:
 
 
 def _blocks(blocks: Blocks, factor: Vector, sizes: Codes) -> Blocks:
-    return lambda first, last: blocks(first, last) * np.repeat(factor[first:last], sizes[first:last])[:, None]
+    by = _of_pairs(factor, sizes)
+    return lambda first, last: blocks(first, last) * by(first, last)
+
+
+def _of_pairs(factor: Vector, sizes: Codes) -> Blocks:
+    return lambda first, last: np.repeat(factor[first:last], sizes[first:last])[:, None]
 
 
 def _influence(influence: Influence, factor: Vector, before: float, value: float) -> Influence:

@@ -31,8 +31,27 @@ def overlap(case: Case) -> list[Finding]:
         who = f"the {name}" if case.of is not None else "the target"
         # of a page it is a squared length, and a bias goes by the length
         power = 0.5 if weighs is Weighs.PAGES else 1.0
+        if case.estimator(name).by_item(case.evidence) and row.unsupported > NOTHING:
+            error = _error(case, name)
+            if error is not None and row.unsupported <= SURE * error:
+                out.append(_by_chance(name, row.unsupported, error))
+                continue
         out += supported(name, row.unsupported, abs(row.value), _width(row), who, power)
     return merged(out)
+
+
+def _by_chance(name: str, lost: float, error: float) -> Finding:
+    """Of weights by the propensities of impressions, which fall short of their mean now and then."""
+    words = f"the weights fall short of their mean by {percent(lost)}, which may be chance (± {percent(error)})"
+    return Finding("overlap", "trust", words, [name], {"supported": 1 - lost, "unsupported": lost, "stderr": error})
+
+
+def _error(case: Case, name: str) -> float | None:
+    """The standard error of the mean weight: Σw = n·mean and Σw² = (Σw)²/size."""
+    mean, size = case.estimates[name].mean_weight, case.estimates[name].effective_sample_size
+    if mean is None or size is None or not math.isfinite(mean):
+        return None
+    return float(mean * max(1 / size - 1 / case.evidence.counts.total, 0.0) ** 0.5)
 
 
 def supported(name: str, lost: float, value: float, width: float | None, who: str, power: float = 1.0) -> list[Finding]:
@@ -88,10 +107,8 @@ def balance(case: Case) -> list[Finding]:
         if not estimator.knows(evidence) or estimate.clipped > 0 or None in (mean, expected, size):
             continue
         assert mean is not None and expected is not None and size is not None  # noqa: S101, PT018 - looked above
-        # Σw = n·mean and Σw² = (Σw)²/size
-        error = mean * max(1 / size - 1 / evidence.counts.total, 0.0) ** 0.5
-        gap = abs(mean - expected)
-        if not math.isfinite(mean):
+        gap, error = abs(mean - expected), _error(case, name)
+        if error is None:
             continue
         level: Level = "trust"
         if gap > SURE * error + NOTHING:
@@ -99,7 +116,8 @@ def balance(case: Case) -> list[Finding]:
             level = _worse(grade(gap, OFF, FAR_OFF), _level(gap, abs(row.value or 0.0), _width(row)))
         words = f"the weights average {mean:.3g} where {expected:.3g} is expected"
         if level != "trust":
-            why = "what weighs most was hardly met" if mean < expected else "the logging policy does not fit the log"
+            fits = "propensities do" if estimator.by_item(evidence) else "logging policy does"
+            why = "what weighs most was hardly met" if mean < expected else f"the {fits} not fit the log"
             words += f": {why}"
         numbers = {"mean_weight": mean, "expected": expected, "stderr": error}
         out.append(Finding("balance", level, words, [name], numbers))

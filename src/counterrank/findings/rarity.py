@@ -61,7 +61,7 @@ def _mean(evidence: Evidence, shown: Shown, power: int, unit: float = 1.0) -> fl
 
 def _shown(evidence: Evidence, estimator: Estimator) -> Shown | None:
     """What an estimator weighs; None where the logging policy is known from this log alone."""
-    if not estimator.knows(evidence):
+    if not estimator.knows(evidence) or estimator.by_item(evidence):
         return None
     if estimator.weighs is Weighs.RANKINGS:
         return _rankings(evidence) if not evidence.by_propensity else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterrank.engine import Coefficients, Engine, Pass
+from counterrank.engine import Coefficients, Engine, OwnWeights, Pass
 from counterrank.errors import unknown
 from counterrank.estimate import ESTIMATORS, Estimate, LinearEstimate, Weighs
 from counterrank.estimate.choose import check_model, choose_estimators
@@ -151,7 +151,7 @@ def estimates_of(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed
     """All estimates; those linear in clicks share one second pass over the rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
         drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
-    done, joint = finished(drafts, evidence, run)
+        done, joint = finished(drafts, evidence, run)
     return done, {}, joint
 
 
@@ -160,7 +160,7 @@ def _auto(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
     with np.errstate(over="ignore", invalid="ignore"):
         grids = Grids(names, evidence)
         drafts = grids.drafts()
-    done, _ = finished(drafts, evidence, run, cross=False)
+        done, _ = finished(drafts, evidence, run, cross=False)
     choices = grids.chosen(done)
     return {name: done[clip_key(name, choice.number)] for name, choice in choices.items()}, choices, Joint({})
 
@@ -206,6 +206,7 @@ def finished(
                 constant=np.stack([draft.constant for _, draft in linear]),
                 cross=cross,
                 by_query=by_query,
+                own=_own(linear, len(evidence.counts.cells)),
             )
         )
         for e, (name, draft) in enumerate(linear):
@@ -215,6 +216,17 @@ def finished(
         if cross:
             joint = Joint.of(dict(linear), moments, evidence.counts)
     return {name: done[name] for name in drafts}, joint
+
+
+def _own(linear: Sequence[tuple[str, LinearEstimate]], size: int) -> list[OwnWeights]:
+    """What is divided by the propensities of impressions, by the number of its estimate."""
+    return [
+        OwnWeights(
+            of=e, weight=each.weight, offset=each.offset, floor=each.floor if each.floor is not None else np.zeros(size)
+        )
+        for e, (_, draft) in enumerate(linear)
+        for each in draft.own
+    ]
 
 
 def row_of(

@@ -87,11 +87,12 @@ def _lost(estimator: Estimator, estimate: Estimate, evidence: Evidence, of: str)
     share = percent(estimate.unsupported)
     if evidence.by_propensity and estimator.weighs is Weighs.RANKINGS:
         return f"the log never shows {share} of what {of} shows: trust it only if the logging policy could have"
-    who = "the given logging policy" if estimator.knows(evidence) else "the log"
+    who = "the given logging policy" if estimator.knows(evidence) and not estimator.by_item(evidence) else "the log"
     what = "counted as 0, so the estimate is too low on average"
     if estimator.self_normalised:
         what = "taken to be worth what was logged"
-    return f"{who} never shows {share} of what {of} shows; it is {what}"
+    by = ", going by the mean weight" if estimator.by_item(evidence) else ""
+    return f"{who} never shows {share} of what {of} shows{by}; it is {what}"
 
 
 def _misfit(estimator: Estimator, estimate: Estimate, evidence: Evidence) -> list[str]:
@@ -100,9 +101,11 @@ def _misfit(estimator: Estimator, estimate: Estimate, evidence: Evidence) -> lis
     if not estimator.knows(evidence) or evidence.same or mean is None or most is None or estimate.clipped > 0:
         return []
     least, most = most, 1.0 if evidence.by_propensity else most  # what was not logged may still have been possible
+    least = 0.0 if estimator.by_item(evidence) else least  # which is `unsupported` there
     size = estimate.effective_sample_size or 1.0
     slack = max(0.1, 5 / size**0.5)
     if least - slack <= mean <= most + slack or not np.isfinite(mean):
         return []
-    whose = "the log's propensities do" if evidence.by_propensity else "the given logging policy does"
+    logged = evidence.by_propensity or estimator.by_item(evidence)
+    whose = "the log's propensities do" if logged else "the given logging policy does"
     return [f"the weights average {mean:.3g} instead of {most:.3g}: {whose} not fit the log"]

@@ -113,9 +113,13 @@ def read_general(given: Any) -> Policy:
 
 
 def check_logging(given: Any) -> Any:
-    """Shares of the log unless a policy is given: propensities are of whole rankings, and do not tell of items."""
+    """Shares of the log unless a policy is given. A learner asks for the chance of each item at every position, over
+    the whole log; propensities are of what was shown, where it was."""
     if isinstance(given, str) and given == "propensity":
-        raise InputError("`logging` is propensity, of whole rankings: what is learnt needs log, uniform or a policy")
+        raise InputError(
+            "`logging` is propensity, which tells of pages as they were shown: what is learnt needs each item's chance "
+            "at every position: give log, uniform or a policy"
+        )
     return "log" if given is None else given
 
 

@@ -17,7 +17,7 @@ from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
 
-_LISTS = {"item": "items", "click": "clicks"}
+_LISTS = {"item": "items", "click": "clicks", "item_propensity": "item_propensities"}
 _PAGE = ("query", "reward", "day", "propensity", "impressions", "cluster", "segment")
 
 
@@ -114,7 +114,7 @@ def _as(column: str, kind: pa.DataType, textual: bool) -> str:
         return f"CAST({quoted} AS VARCHAR) AS impression"
     if column == "click" and is_text(kind) and not textual:
         return f"{click_number(quoted)} AS click"
-    if column in ("position", "click"):
+    if column in ("position", "click", "item_propensity"):
         return f"TRY_CAST({quoted} AS DOUBLE) AS {column}"
     return quoted
 

@@ -21,7 +21,8 @@ BATCH_ROWS = 131_072
 # what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers
 TEXT_TYPES = {
     "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
-    "propensity": "DOUBLE", "impressions": "DOUBLE", "impression": "VARCHAR", "position": "DOUBLE",
+    "propensity": "DOUBLE", "item_propensities": "DOUBLE[]", "item_propensity": "DOUBLE",
+    "impressions": "DOUBLE", "impression": "VARCHAR", "position": "DOUBLE",
     "item": "VARCHAR", "cluster": "VARCHAR", "segment": "VARCHAR", "click": "DOUBLE",
     "probability": "DOUBLE", "score": "DOUBLE",
 }  # fmt: skip

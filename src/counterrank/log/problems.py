@@ -28,6 +28,8 @@ class RowProblem(IntEnum):
     IMPRESSION = 14
     CLUSTER = 16
     SEGMENT = 17
+    ITEM_PROPENSITIES = 18
+    ITEM_PROPENSITY = 19
     LARGE = 40
     RAGGED = 15
 
@@ -42,6 +44,8 @@ MESSAGES: dict[RowProblem, str] = {
     RowProblem.CLICK: "a click is neither 0 nor 1",
     RowProblem.REWARD: "reward is missing, NaN or infinite: expected a number",
     RowProblem.PROPENSITY: "propensity is not a number in (0, 1]",
+    RowProblem.ITEM_PROPENSITIES: "item_propensities is missing, no list of numbers, or not as long as items",
+    RowProblem.ITEM_PROPENSITY: "an item propensity is not a number in (0, 1]",
     RowProblem.IMPRESSIONS: "impressions is not a positive whole number below 2^53",
     RowProblem.DAY: "day is missing or is not a whole number, date or timestamp",
     RowProblem.POSITIONS: "the positions of this impression are not 1, 2, 3, … without gaps or repeats",
@@ -57,6 +61,8 @@ _OF = {  # the column that need not be read, whose problem it is
     RowProblem.REWARD: "reward",
     RowProblem.LARGE: "reward",
     RowProblem.PROPENSITY: "propensity",
+    RowProblem.ITEM_PROPENSITIES: "item_propensities",
+    RowProblem.ITEM_PROPENSITY: "item_propensities",
     RowProblem.IMPRESSIONS: "impressions",
     RowProblem.DAY: "day",
     RowProblem.CLUSTER: "cluster",

@@ -46,6 +46,7 @@ class Rows:
     clicks: NDArray[np.int8] | None
     reward: NDArray[np.float64] | None
     propensity: NDArray[np.float64] | None
+    item_propensities: NDArray[np.float64] | None  # one for each item key
     impressions: NDArray[np.int64]
     day: NDArray[np.int64] | None
     cluster: Keys | None = None
@@ -79,14 +80,13 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
     if not repair:
         _mark(problem, repeats, RowProblem.REPEATED)
 
-    clicks = _clicks(column["clicks"], offsets, f"{name}: clicks", problem) if "clicks" in column else None
+    clicks = _clicks(column.get("clicks"), offsets, f"{name}: clicks", problem)
     reward = _number(column.get("reward"), f"{name}: reward")
     if reward is not None:
         _mark(problem, ~np.isfinite(reward), RowProblem.REWARD)
         _mark(problem, np.abs(reward) > LARGEST, RowProblem.LARGE)
-    propensity = _number(column.get("propensity"), f"{name}: propensity")
-    if propensity is not None:
-        _mark(problem, ~((propensity > 0) & (propensity <= 1)), RowProblem.PROPENSITY)
+    propensity = _propensity(column.get("propensity"), f"{name}: propensity", problem)
+    chances = _chances(column.get("item_propensities"), offsets, f"{name}: item_propensities", problem)
     impressions = np.ones(len(batch), dtype=np.int64)
     multiplicity = _number(column.get("impressions"), f"{name}: impressions")
     if multiplicity is not None:
@@ -111,6 +111,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         clicks=clicks,
         reward=reward,
         propensity=propensity,
+        item_propensities=chances,
         impressions=impressions,
         day=day,
         cluster=cluster,
@@ -133,8 +134,12 @@ def _segment(column: pa.Array | None, name: str, problem: NDArray[np.int8]) -> p
     return segment
 
 
-def _clicks(column: pa.Array, offsets: NDArray[np.int64], name: str, problem: NDArray[np.int8]) -> NDArray[np.int8]:
+def _clicks(
+    column: pa.Array | None, offsets: NDArray[np.int64], name: str, problem: NDArray[np.int8]
+) -> NDArray[np.int8] | None:
     """The clicks of all rows, one after the other; what is wrong with them is marked."""
+    if column is None:
+        return None
     lists = _list(column, name, "DOUBLE[]")
     click_offsets, values = _unnest(lists)
     clicks = _click_codes(values, name)
@@ -143,6 +148,32 @@ def _clicks(column: pa.Array, offsets: NDArray[np.int64], name: str, problem: ND
     if (clicks == _BAD_CLICK).any():
         _mark(problem, _any_in(clicks == _BAD_CLICK, click_offsets), RowProblem.CLICK)
     return clicks
+
+
+def _propensity(column: pa.Array | None, name: str, problem: NDArray[np.int8]) -> NDArray[np.float64] | None:
+    propensity = _number(column, name)
+    if propensity is not None:
+        _mark(problem, ~((propensity > 0) & (propensity <= 1)), RowProblem.PROPENSITY)
+    return propensity
+
+
+def _chances(
+    column: pa.Array | None, offsets: NDArray[np.int64], name: str, problem: NDArray[np.int8]
+) -> NDArray[np.float64] | None:
+    """The propensities of the items of all rows, one after the other; what is wrong with them is marked."""
+    if column is None:
+        return None
+    lists = _list(column, name, "DOUBLE[]")
+    own_offsets, values = _unnest(lists)
+    if is_text(values.type):  # of a column that is null throughout
+        values = values.cast(pa.float64())
+    chances = _number(values, name)
+    assert chances is not None  # noqa: S101 - there is a column
+    _mark(problem, _null(lists) | (np.diff(own_offsets) != np.diff(offsets)), RowProblem.ITEM_PROPENSITIES)
+    outside = ~((chances > 0) & (chances <= 1))
+    if outside.any():
+        _mark(problem, _any_in(outside, own_offsets), RowProblem.ITEM_PROPENSITY)
+    return chances
 
 
 def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
@@ -156,6 +187,7 @@ def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
         item_keys=rows.item_keys[keep],
         item_values=rows.item_values.filter(pa.array(keep)),
         clicks=clicks[keep] if rows.clicks is not None else None,
+        item_propensities=rows.item_propensities[keep] if rows.item_propensities is not None else None,
         repaired=int(np.count_nonzero(repeats)),
     )
 

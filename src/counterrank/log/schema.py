@@ -9,16 +9,21 @@ from counterrank.errors import InputError, near, unknown
 
 Form = Literal["list", "long"]
 
-LIST_COLUMNS = ("query", "items", "clicks", "reward", "day", "propensity", "impressions", "cluster")
+LIST_COLUMNS = (
+    "query", "items", "clicks", "reward", "day", "propensity", "item_propensities", "impressions", "cluster"
+)  # fmt: skip
 LONG_COLUMNS = (
-    "impression", "query", "position", "item", "click", "reward", "day", "propensity", "impressions", "cluster"
+    "impression", "query", "position", "item", "click", "reward", "day", "propensity", "item_propensity", "impressions",
+    "cluster",
 )  # fmt: skip
 KNOWN_COLUMNS = tuple(dict.fromkeys(LIST_COLUMNS + LONG_COLUMNS))
 SEGMENT = "segment"  # what a query is told apart by, where a command asks for it; never read by itself
 REQUIRED = ("query", "items", "item", "impression", "position")
 OPTIONAL = tuple(c for c in KNOWN_COLUMNS if c not in REQUIRED)
-_LISTS = ("items", "clicks")  # they can be nothing else
-_TWINS = {"clicks": "click", "click": "clicks"}  # the same in the other form
+_LISTS = ("items", "clicks", "item_propensities")  # they can be nothing else
+# the same in the other form
+_TWINS = {"clicks": "click", "click": "clicks", "item_propensities": "item_propensity"}
+_TWINS["item_propensity"] = "item_propensities"
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
@@ -75,6 +80,8 @@ def resolve(
     for column in required:
         if column not in found:
             raise _missing(name, column, came)
+    if form == "long" and "item_propensities" in found:  # by either name: a row has one number
+        found.setdefault("item_propensity", found["item_propensities"])
     click = "click" if form == "long" else "clicks"
     if click not in found and "reward" not in found:
         raise _missing(name, click, came, " (or 'reward')")

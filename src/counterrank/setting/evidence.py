@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -14,6 +14,7 @@ from counterrank.policy.base import BLOCK
 from counterrank.setting.cache import Cache, Same
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.pairs import Table, sum_by
 
 Vector = NDArray[np.float64]
@@ -43,6 +44,8 @@ class LogEvidence:
     shares: bool = True
     estimated: bool = True
     by_propensity: bool = False  # rankings carry the chance that the log gives for them
+    by_item: bool = False  # impressions carry the propensities of their items
+    trimmed: Callable[[Vector], Trimmed] | None = field(default=None, repr=False)  # their sums with a floor, (C,)
     cut: bool = False  # they would, but only parts of them are judged
     fitted: list[str] = field(default_factory=list)  # what is wrong with the examination curve, where it is fitted
     told: list[str] = field(default_factory=list)  # how the curve was chosen

@@ -32,6 +32,7 @@ def plan_for(needs: frozenset[Need], setting: Setting, *, spare: bool = False) -
         pages=pages,
         patterns=Need.PATTERNS in needs,
         by_propensity=setting.by_propensity and wanted != "none",
+        by_item=setting.by_item and Need.MARGINALS in needs and setting.metric == "clicks",
         all_items=setting.top is not None and any(policy.ranks_all for policy in policies),
         whole_log=Need.EXAMINATION in needs and is_fitted(setting.examination),
         days="day" in setting.log.columns,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 METRICS: tuple[Metric, ...] = ("reward", "clicks")
 LOGGINGS = ("log", "propensity", "uniform")
+PROPENSITIES = frozenset({"propensity", "item_propensities"})  # columns that tell of the logging policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +39,15 @@ class Setting:
     """Options of a command, checked and complete.
 
     `logging` is None where the log's own shares stand for the logging policy; `given` is the same before candidates
-    took the place of all items. `by_propensity`: the log's column tells the chance of each ranking.
+    took the place of all items. `by_propensity`: the log's column tells the chance of each ranking, `by_item`: of each
+    item where it stands.
     """
 
     log: Log
     given: Policy | None
     logging: Policy | None
     by_propensity: bool
+    by_item: bool
     candidates: Uniform | None
     metric: Metric
     top: int | None
@@ -70,14 +73,15 @@ class Setting:
         position_weights(weights)
         if not is_fitted(examination):
             examination_curve(examination, 1)
-        by_propensity, given = _logging(log, logging)
+        known, given = _logging(log, logging)
         narrow = Uniform(candidates) if candidates is not None else None
         return Setting(
             log=log,
             given=given,
             # a copy: a target that is narrowed to the same candidates is still not the logging policy itself
             logging=copy(given.narrowed(narrow)) if given is not None and narrow is not None else given,
-            by_propensity=by_propensity,
+            by_propensity=known and "propensity" in log.columns,
+            by_item=known and "item_propensities" in log.columns,
             candidates=narrow,
             metric=asked_metric,
             top=top,
@@ -139,6 +143,8 @@ class Setting:
             shares=self.logging is None,
             estimated=self.logging is None and not by_propensity,
             by_propensity=by_propensity,
+            by_item=self.by_item and counts.item_chances is not None,
+            trimmed=lambda floor: run.trimmed(counts.pairs, counts.cells, floor),
             cut=cut and counts.rankings is not None,
             fitted=list(looked.notes),
             told=[f"examination: {looked.told}"] if looked.told else [],
@@ -194,16 +200,18 @@ def _metric(log: Log, metric: str | None, top: int | None, weights: str | Sequen
 
 
 def _logging(log: Log, given: Any) -> tuple[bool, Policy | None]:
-    """Whether the log's propensities tell of its rankings, and the logging policy where it is given."""
+    """Whether the log's propensities tell of its pages, and the logging policy where it is given."""
+    told = bool(PROPENSITIES & log.columns)
     if given is None:
-        given = "propensity" if "propensity" in log.columns else "log"
+        given = "propensity" if told else "log"
     if not isinstance(given, str):
         policy = read_policy(given)
         return False, None if isinstance(policy, Logged) else policy
     if given == "propensity":
-        if "propensity" not in log.columns:
+        if not told:
             raise Unanswerable(
-                f"{log.name}: `logging='propensity'` needs a column 'propensity', which is not in the log"
+                f"{log.name}: `logging='propensity'` needs a column 'propensity' or 'item_propensities', which is not "
+                "in the log: leave it out, or name the column with `columns`"
             )
         return True, None
     if given in ("log", "logging"):

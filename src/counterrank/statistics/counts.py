@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from counterrank.ids import Codes
 from counterrank.statistics.cells import Cells, Places, Tally
 from counterrank.statistics.days import DaySums
+from counterrank.statistics.item_chances import ItemChances
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs, united
@@ -46,6 +47,7 @@ class Counts:
     looks: LookCounts | None = None
     patterns: Patterns | None = None
     days: DaySums | None = None  # where they were asked for
+    item_chances: ItemChances | None = None  # of the cells, where rows have propensities of their items
 
     @property
     def total(self) -> int:
@@ -106,6 +108,9 @@ class Counts:
             cells=cells,
             shown=self.shown if order is None else self.shown[order],
             clicked=self.clicked if order is None else self.clicked[order],
+            item_chances=self.item_chances
+            if self.item_chances is None or order is None
+            else self.item_chances.taken(order),
             rankings=self.rankings.moved(rows) if self.rankings is not None else None,
             pages=self.pages.moved(rows) if self.pages is not None else None,
             looks=self.looks.moved(rows, len(pairs), same, len(same), positions) if self.looks is not None else None,
@@ -154,6 +159,11 @@ class Counts:
             len(pairs),
             positions,
         )
+        chances = [
+            part.item_chances.put(cells.find(rows_of[i][part.cells.rows], part.cells.positions), len(cells))
+            for i, part in enumerate((self, other))
+            if part.item_chances is not None
+        ]
         added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
         return Counts(
             pairs=pairs,
@@ -172,6 +182,7 @@ class Counts:
             looks=looks[0] + looks[1] if len(looks) == 2 else None,
             patterns=patterns[0] + patterns[1] if len(patterns) == 2 else None,
             days=self.days + other.days if self.days is not None and other.days is not None else None,
+            item_chances=chances[0] + chances[1] if len(chances) == 2 else None,
         )
 
 

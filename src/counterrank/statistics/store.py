@@ -26,17 +26,18 @@ from counterrank.output import writing
 from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.counts import Counts, sum_chunks
 from counterrank.statistics.days import DaySums
+from counterrank.statistics.item_chances import ItemChances
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
-FORMAT, VERSION = "counterrank-counts", 3
+FORMAT, VERSION = "counterrank-counts", 4
 _DIGEST = 64  # bytes of a SHA-256 in hexadecimal digits
 _GROUPS = ("rankings", "pages")
 _INSIDE: dict[str, Callable[..., Any]] = {
     "pairs": Pairs, "cells": Cells, "whole": Tally, "whole.cells": Cells, "rankings": Rankings, "pages": Rankings,
-    "looks": LookCounts, "patterns": Patterns, "days": DaySums,
+    "looks": LookCounts, "patterns": Patterns, "days": DaySums, "item_chances": ItemChances,
 }  # fmt: skip
 Arrays = dict[str, NDArray[Any]]
 
@@ -194,6 +195,9 @@ def _check(counts: Counts) -> None:
         _shaped("patterns", counts.patterns.coded, (g, k), -1, 2 * p - 1)
         _shaped("impressions of patterns", counts.patterns.impressions, (g,), 0)
         _shaped("days of patterns", counts.patterns.days, (g,)) if counts.patterns.days is not None else None
+    if counts.item_chances is not None:
+        for name in ("inverse", "clicked", "least"):
+            _shaped(name, getattr(counts.item_chances, name), (len(counts.cells),))
     if counts.days is not None:
         size = (len(counts.days.days),)
         for name in ("days", "impressions", "reward", "reward2"):

@@ -9,12 +9,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine.plan import Coefficients, Moments
+from counterrank.errors import InputError
 from counterrank.ids import Ids
 from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import Reading
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.rankings import Rankings
 from counterrank.statistics.sample import NO_DAY, Sample
@@ -46,6 +48,9 @@ class WorldCells:
     @property
     def clusters(self) -> None:
         """Impressions are independent."""
+
+    def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
+        raise InputError("impressions of a made-up world carry no propensities of their items")
 
     def sample(self, pairs: Pairs) -> Sample:
         """All of it: what is counted here is small."""

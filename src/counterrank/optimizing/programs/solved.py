@@ -68,9 +68,9 @@ def solve_from_log(
         log, metric=chosen, top=k, weights=weights, examination=examination, logging=logging, candidates=candidates
     )
     lists = estimator.weighs is Weighs.RANKINGS
-    if setting.by_propensity and not lists and logging == "propensity":
+    if not lists and isinstance(logging, str) and logging == "propensity":
         raise InputError(
-            f"`logging='propensity'` tells the chance of whole rankings, which {by} does not use: leave it out"
+            f"`logging='propensity'` tells the chance of what was shown, but {by} asks for every item: leave it out"
         )
     run = count(setting, plan_for(estimator.needs, setting), engine)
     used = limit if estimator.clips else np.inf
