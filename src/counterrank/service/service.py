@@ -111,6 +111,7 @@ class Service:
         self.ready = self.store_away = False
         self.items_version, self.started, self.traffic = 0, time.time(), Traffic(store)
         self.random = random.Random()
+        self._following = asyncio.Lock()
         self._meanwhile: list[Change] | None = None
         self.by_exposure = float(settings.evidence == "exposure")
 
@@ -381,7 +382,11 @@ class Service:
         return fresh
 
     async def follow(self) -> None:
-        """Take in what other workers wrote."""
+        """Take in what other workers wrote: one at a time, or it would be counted twice."""
+        async with self._following:
+            await self._follow()
+
+    async def _follow(self) -> None:
         while True:
             since = self.state.as_of
             try:
