@@ -186,15 +186,7 @@ FORMS = [
     "parquet", "csv", "tsv", "jsonl", "csv.gz", "jsonl.gz", "duckdb", "folder",
     "long parquet", "long csv", "long jsonl", "long duckdb",
 ]  # fmt: skip
-<<<<<<< HEAD
 REQUIRED: dict[str, str] = {"target": "logging", "out": "out", "store": "store.db"}  # what a needed option gets
-=======
-REQUIRED: dict[str, str] = {
-    "target": "logging",
-    "out": "out",
-    "store": "store.db",
-}  # what an option that must be given gets
->>>>>>> store
 
 
 def readers() -> dict[str, list[str]]:
