@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -11,11 +12,16 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytest.importorskip("litestar", reason="needs counterrank[serve]")
+
+from counterrank.service import live_data
 from report.browser import CONTRAST, Browser, found
+from service.played import Users, played, serving
 
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'&"
 PAGE = files("counterrank.service").joinpath("live", "page.html").read_bytes()
@@ -44,7 +50,7 @@ def live(exploration: float = 20.0, randomise: float = 0.05) -> dict[str, Any]:
             {"policy": "logging", "impressions": 0, "clicked": 0, "rate": None, "lower": None, "upper": None,
              "confidence": 0.95},
         ],
-        "exploration": {"share": 0.048, "expected": 0.05, "explored": 480, "impressions": 10000},
+        "exploration": {"share": 0.048, "explored": 480, "impressions": 10000},
         "apprentice": {"pages": 100, "differed": 40, "share": 0.4, "overlap": 0.8},
         "alarms": [{"name": "below", "active": True, "message": f"the policy is worse {EVIL}"},
                    {"name": "collapsed", "active": False, "message": "not now"}],
@@ -228,3 +234,28 @@ def test_it_can_be_read_in_light_and_dark(browser: Browser, service: Made, schem
     assert browser.run(CONTRAST) == []
     ground = browser.run("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) == (scheme == "light")
+
+
+def test_the_service_says_what_the_page_reads(tmp_path: Path) -> None:
+    """The made-up answer above has the fields of a real one, and no others."""
+    users = Users.drawn(3, queries=2, items=4)
+
+    async def real() -> dict[str, Any]:
+        async with serving(tmp_path, k=2, policy="logging") as (service, _):
+            await played(service, users, 60)
+            return await live_data.live(service, "q0")
+
+    said, made = asyncio.run(real()), live()
+    assert said.keys() | {"rights"} == made.keys()
+    for name in ("policy", "model", "retraining", "traffic", "exploration", "apprentice"):
+        assert made[name].keys() <= said[name].keys(), name
+    for name, mine in (
+        ("policies", made["policies"]),
+        ("uncertain", made["uncertain"]),
+        ("ranking", made["uncertain"]),
+    ):
+        known = {"deviation", "query"} if name == "ranking" else {"position", "score", "bonus", "propensity"}
+        assert said[name], name
+        assert mine[0].keys() - known <= said[name][0].keys(), name
+    assert said["traffic"]["minutes"][0].keys() >= made["traffic"]["minutes"][0].keys()
+    assert all(alarm.keys() >= made["alarms"][0].keys() for alarm in said["alarms"])

@@ -193,7 +193,8 @@ def finished(
     joint = Joint({})
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, LinearEstimate)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
-    if run.clusters is not None:
+    together = run.clusters is not None and not run.clusters.alone
+    if together:
         done = {name: estimate.unclustered() for name, estimate in done.items()}
     if linear:
         moments = run.moments(
@@ -210,7 +211,7 @@ def finished(
             )
         )
         for e, (name, draft) in enumerate(linear):
-            clusters = moments.clusters[e] if moments.clusters is not None else None
+            clusters = moments.clusters[e] if moments.clusters is not None and together else None
             queries = moments.by_query[e] if moments.by_query is not None else None
             done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts, clusters, queries)
         if cross:
@@ -284,7 +285,11 @@ def spread_of(estimate: Estimate, impressions: int, deviation: float | None) -> 
 
 def clustered(run: Pass) -> list[str]:
     """What to know of the clusters of a log that has them."""
-    return [] if run.clusters is None else [f"standard errors are by cluster: {run.clusters.told()}"]
+    if run.clusters is None:
+        return []
+    if run.clusters.alone:
+        return ["every impression is a cluster of its own: standard errors are those of independent impressions"]
+    return [f"standard errors are by cluster: {run.clusters.told()}"]
 
 
 def filled(spread: Spread, kind: str, estimate: Estimate) -> Spread:

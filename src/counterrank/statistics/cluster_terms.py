@@ -54,6 +54,11 @@ class ClusterSizes:
     def impressions(self) -> float:
         return float(self.counts @ self.sizes)
 
+    @property
+    def alone(self) -> bool:
+        """Whether every impression is a cluster of its own, so that clusters change nothing."""
+        return bool(self.sizes[-1] <= 1)
+
     def told(self) -> str:
         low, high, mean = self.sizes[0], self.sizes[-1], self.impressions / self.number
         if self.number == 1:
