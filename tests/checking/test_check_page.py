@@ -167,5 +167,6 @@ def test_what_check_promises_evaluate_keeps() -> None:
         row = look(lists).pages[2]
         log = {"query": ["q"] * impressions, "items": lists["q"], "reward": [1.0] * impressions}
         seen = sorted({a for shown in lists["q"] for a in shown})
-        lost = [cr.evaluate(log, {"q": list(r)}, estimators="pi")["pi"].unsupported for r in permutations(seen, 3)]
+        some = rng.sample(list(permutations(seen, 3)), 12)
+        lost = [cr.evaluate(log, {"q": list(r)}, estimators="pi")["pi"].unsupported for r in some]
         assert (max(lost) < 1e-9) == (row["supported"] == 1)

@@ -115,7 +115,7 @@ COMMANDS: dict[str, Callable[[Any, Any, Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("queries", [10, 30])
+@pytest.mark.parametrize("queries", [30, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_table_of_all_pairs_and_positions(command: str, queries: int) -> None:
     positions = 700

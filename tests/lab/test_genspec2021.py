@@ -7,6 +7,7 @@ import json
 import math
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from counterrank.cli import function
 from counterrank.lab import figures, genspec2021, load
 from counterrank.lab.genspec2021.data import read
 from counterrank.lab.genspec2021.findings import beyond, worst
-from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES, let_through
+from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES, SHRUNK, let_through
 from counterrank.lab.genspec2021.null import falsely_opened, line
 from counterrank.lab.genspec2021.panel import NO_BOUND, Panel, PanelPlan, gates, make_panel
 from counterrank.lab.genspec2021.runs import RunPlan, Simulation, growing, memorised
@@ -69,13 +70,13 @@ def test_a_gate_is_algorithm_1() -> None:
         nu = 2 * n * 2 * log / (n * 2 - 1) * sum((t - delta) ** 2 for t in terms)
         bound = 7 * 2 * 2.0 * log / (3 * (n * 2 - 1)) + math.sqrt(nu) / (n * 2)
         key = ("genspec", confidence)
-        found = let_through(part, other, None, logging, [key])[key]
+        found = let_through(part, {"special": other}, None, logging, [key])[key]
         assert found.special.tolist() == [delta - bound > 0]
-        both = let_through(part, logging, other, logging, [key, NO_BOUND])
+        both = let_through(part, {"special": logging}, other, logging, [key, NO_BOUND])
         assert both[key].general == (delta - bound > 0)
         assert both[NO_BOUND].general
         assert not both[NO_BOUND].special.any()  # the other order is worse than the general policy
-    found = let_through(part, other, None, logging, [("genspec", c) for c in CONFIDENCES])
+    found = let_through(part, {"special": other}, None, logging, [("genspec", c) for c in CONFIDENCES])
     assert len({bool(each.special[0]) for each in found.values()}) == 2  # it was let through by some and not by others
 
 
@@ -98,10 +99,28 @@ def test_a_small_world_is_learnt_safely(panel: Panel) -> None:
 
 def test_what_is_let_through_where_nothing_is_to_be_won(split: Split) -> None:
     null = make_panel("made-up", split, 0.0, PanelPlan(runs=10, clicks=DECADES[1::2], general=False), gates(*GATES))
-    for share, limit in beyond(null, "genspec").values():
-        assert share <= limit
+    for kind in ("genspec", "betting"):
+        assert all(share <= limit for share, limit in beyond(null, kind).values())
     assert null.opened(NO_BOUND).max() > 0.3
     assert null.opened(("genspec", 0.01))[-1] > 0.08  # it is not zero, however many the clicks
+
+
+def test_two_special_policies_are_tested_at_half_the_error_each() -> None:
+    """One query: the shrunk policy ranks as logging does, the plain one better, so that the plain one must act."""
+    weights = np.array([1.0, 1 / math.log2(3)])
+    part = PairClicks(
+        starts=np.array([0, 2]), impressions=np.array([400]), clicks=np.array([60, 55]),
+        propensity=np.array([1.0, 0.5]), positions=2, most=1.0,
+    )  # fmt: skip
+    special = {"special": weights[::-1].copy(), "posterior": weights}
+    found = relative_bounds(part, special["special"], weights)
+    asked = [("genspec-both", c) for c in np.linspace(0.01, 0.99, 50)]
+    for (_, confidence), let in let_through(part, special, None, weights, asked).items():
+        opened = bool(found.value[0] > found.half(1 - (1 - confidence) / 2)[0])
+        assert (bool(let.special[0]), bool(let.shrunk[0] and opened)) == (opened, False)
+    one_click = replace(part, clicks=np.array([0, 1]))
+    for let in let_through(one_click, special, None, weights, [("betting", 0.01), ("both", 0.01)]).values():
+        assert not let.special.any()
 
 
 def test_a_gate_that_judges_by_what_it_learnt_from_is_caught(split: Split) -> None:
@@ -145,6 +164,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_prints_figures_and_findings(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = PanelPlan(runs=2, clicks=(100, 10**4, 10**6), online=(100, 10**4))
     monkeypatch.setattr(genspec2021, "plan", lambda quick: small)
+    monkeypatch.setattr(genspec2021, "shrunk_plan", lambda quick: replace(small, online=()))
+    monkeypatch.setattr(genspec2021, "null_plan", lambda quick: replace(small, online=(), general=False))
     monkeypatch.setattr(genspec2021, "QUICK", {"mq2008": (0.4,)})
     words = ["genspec2021", "--data", str(data), "--quick", "--json", "--out", str(tmp_path / "out")]
     found = CliRunner().invoke(app, words)
@@ -161,6 +182,8 @@ def test_the_command_prints_figures_and_findings(data: Path, tmp_path: Path, mon
         "ends perfect",
         "SEA",
         "bandits",
+        "shrunk",
+        "debiased clicks",
     ):
         assert words_of_claim in claims
     assert len(said["pictures"]) == (4 * 2 if figures.drawable() else 0)
@@ -212,13 +235,12 @@ def test_figures_2_to_4(name: str, alpha: float) -> None:
 
 @real
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["genspec", "betting"])
+@pytest.mark.parametrize("kind", ["genspec", "betting", *SHRUNK])
 def test_the_null_world(kind: str) -> None:
     split, _ = read(Path(str(DATA)), "mq2008")
     null = make_panel("mq2008", split, 0.0, genspec2021.null_plan(quick=False), gates(kind))
-    confidences = CONFIDENCES if kind == "genspec" else (0.75, 0.95)
     for confidence, (share, limit) in beyond(null, kind).items():
-        assert confidence not in confidences or share <= limit, confidence
+        assert share <= limit, confidence
 
 
 @pytest.mark.slow

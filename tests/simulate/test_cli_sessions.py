@@ -68,6 +68,17 @@ def test_letor_files_and_automatic_sessions(tmp_path: Path) -> None:
     assert "truth" in table
 
 
+def test_features_are_counted_as_they_came_also_those_left_out(tmp_path: Path) -> None:
+    lines = [f"{i % 3} qid:{i // 9} 1:{i % 5} 2:{i % 3} #docid = d{i}" for i in range(90)]
+    (tmp_path / "all.txt").write_text("\n".join(lines) + "\n")
+    common = ["--letor", tmp_path, "--sessions", 50, "--ranker", "bm25", "--trials", 1, "--json", "--warmup-feature", 2]
+    whole, left = (json.loads(run(*common, *more)[1]) for more in ([], ["--leave-out", "1"]))
+    assert whole["rankers"][0]["mean"] == left["rankers"][0]["mean"]
+    code, said = run(*common, "--leave-out", "2")
+    assert code == 2
+    assert "--warmup-feature is 2" in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -42,7 +42,9 @@ class SessionOptions:
     ranker: Annotated[str, typer.Option(help=f"Who ranks, comma-separated: {', '.join(RANKERS)}.")] = "ebrank"
     behaviour: Annotated[
         str,
-        typer.Option(help=f"Whether C/n is a feature, where a ranker can choose: {', '.join(BEHAVIOURS)}, or both."),
+        typer.Option(
+            help=f"Whether C/n is a feature, where a ranker can choose: {' or '.join(BEHAVIOURS)}; or both, by a comma."
+        ),
     ] = "none"
     exploration: Annotated[
         str | None, typer.Option(help="A number, tune (on validation queries), or by ranker: ebrank=20,ucbrank=tune.")

@@ -35,7 +35,9 @@ def candidates(
     found = []
     for name in how.candidates:
         scores = [
-            ground.tabular(part) if name == "tabular" else shrunk(part, ground.pairs.starts, prior).scores
+            ground.tabular(part)
+            if name == "tabular"
+            else shrunk(part.clicks, part.looks, ground.pairs.starts, prior).scores
             for part, prior in zip((ground.train, ground.whole), says, strict=True)
         ]
         mine, served = (ground.by_scores(each) for each in scores)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
-from counterrank.learning.ground import Part
 from counterrank.posterior.bounds import quantile
 from counterrank.posterior.priors import choose_prior
 
@@ -33,13 +32,14 @@ class Shrunk:
     strength: float  # α + β
 
 
-def shrunk(part: Part, starts: Codes, general: Vector | None) -> Shrunk:
-    """From a part's clicks and looks; `general` is what the general policy says of each pair, NaN where nothing.
+def shrunk(clicked: Codes, looked: Vector, starts: Codes, general: Vector | None) -> Shrunk:
+    """From clicks and looks of pairs, those of query q being starts[q]:starts[q+1].
 
+    `general` is what the general policy says of each pair, NaN where nothing; None: there is no such policy.
     Looks are the examination of all that was shown; where clicks are more than looks, all looks were clicks.
     """
-    clicks = part.clicks.astype(np.float64)
-    looks = np.maximum(part.looks, clicks)
+    clicks = clicked.astype(np.float64)
+    looks = np.maximum(looked, clicks)
     if general is None:
         prior = choose_prior("fit", clicks, looks, starts, "global")
         alpha, beta = prior.on(starts)

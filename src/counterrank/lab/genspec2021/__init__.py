@@ -21,30 +21,35 @@ from pathlib import Path
 
 from counterrank.lab import figures
 from counterrank.lab.genspec2021.data import ALPHAS, read
-from counterrank.lab.genspec2021.findings import findings
-from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES
+from counterrank.lab.genspec2021.findings import findings, opens_earlier
+from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES, SHRUNK
 from counterrank.lab.genspec2021.panel import NO_BOUND, Method, Panel, PanelPlan, gates, make_panel
-from counterrank.lab.genspec2021.tables import ONLINE, records, tables
+from counterrank.lab.genspec2021.tables import ONLINE, records, shrunk_table, tables
+from counterrank.lab.genspec2021.taught import finding, table, teach
 from counterrank.lab.result import Reproduction
 from counterrank.log.reading import Reading
 
 CLICKS = tuple(round(10 ** (power / 2)) for power in range(4, 19))  # 10² to 10⁹, two a decade
 ONLINE_CLICKS = tuple(number for number in CLICKS if number <= 10**7)
 NULL = "mq2008"  # whose queries the world without relevance has
+TAUGHT = ("mq2008", "mq2007-partial")  # on which models of features are compared
 QUICK = {"mq2008": (0.4, 0.05), "mslr-sample": (0.2,)}
 
 
 def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -> Reproduction:
     """Figures as numbers and, where `out` is given and Altair is installed, as pictures."""
-    panels, rows, notes = [], 0, []
+    panels, shrunk, taught, rows, notes = [], [], [], 0, []
     null = None
     for name, alphas in (QUICK if quick else ALPHAS).items():
         split, reading = read(data, name)
         rows += reading.rows
         for alpha in alphas:
             panels.append(make_panel(name, split, alpha, plan(quick), gates(*GATES)))
+        if name in TAUGHT:
+            taught.append(teach(name, split, alphas[0], 2 if quick else 10))
         if name == NULL:
-            null = make_panel(name, split, 0.0, null_plan(quick), gates(*GATES))
+            shrunk = [make_panel(name, split, alpha, shrunk_plan(quick), gates("betting", *SHRUNK)) for alpha in alphas]
+            null = make_panel(name, split, 0.0, null_plan(quick), gates(*GATES, *SHRUNK))
         sizes = [len(part) for part in (split.train, split.validation, split.test)]
         notes.append(f"{name}: {sizes[0]}, {sizes[1]} and {sizes[2]} queries to train, validate and test on")
     pictures: list[str] = []
@@ -54,9 +59,11 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
         pictures = _draw(panels, out)
     return Reproduction(
         paper="genspec2021",
-        tables=tables(panels, null),
-        findings=findings(panels, null),
-        numbers={panel.title: panel.to_dict() for panel in [*panels, *([null] if null is not None else [])]},
+        tables=[*tables(panels, null), *map(shrunk_table, shrunk), *map(table, taught)],
+        findings=[*findings(panels, null), *map(opens_earlier, shrunk), *map(finding, taught)],
+        numbers={panel.title: panel.to_dict() for panel in [*panels, *([null] if null is not None else [])]}
+        | {f"{panel.title}, shrunk": panel.to_dict() for panel in shrunk}
+        | {f"{each.title}, models": each.to_dict() for each in taught},
         pictures=pictures,
         notes=notes,
         reading=Reading(rows=rows, rejected=0),
@@ -73,6 +80,11 @@ def plan(quick: bool) -> PanelPlan:
 def null_plan(quick: bool) -> PanelPlan:
     """Without models of features: they have nothing to learn either."""
     return PanelPlan(runs=4 if quick else 40, clicks=CLICKS[::2], general=False)
+
+
+def shrunk_plan(quick: bool) -> PanelPlan:
+    """The shrunk special policy beside the plain one."""
+    return PanelPlan(runs=2 if quick else 5, clicks=CLICKS[::4] if quick else CLICKS[::2])
 
 
 def _draw(panels: list[Panel], out: Path) -> list[str]:

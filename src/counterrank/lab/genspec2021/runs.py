@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.lab.genspec2021.gates import Gated, Let, let_through
+from counterrank.lab.genspec2021.gates import POSTERIOR, TABULAR, Gated, Let, candidates_of, let_through
 from counterrank.learning.examples import Examples
 from counterrank.learning.gate import PairClicks, levelled, tied_weights
 from counterrank.learning.models import MODELS, Fitted
+from counterrank.learning.shrunk import shrunk
 from counterrank.simulate.labelled import Labelled, Split, Vector
 from counterrank.simulate.logger import logged_ranks, train_logger
 from counterrank.simulate.ndcg import Ndcg, dcg_weights
@@ -105,6 +106,13 @@ def memorised(world: LoggedWorld, log: Clicked, weights: Vector) -> Vector:
     return tied_weights(world.data.starts, levelled(world.data.starts, log.clicks / world.propensity), weights)
 
 
+def posterior(world: LoggedWorld, log: Clicked, says: Vector | None, weights: Vector) -> Vector:
+    """(P,) rank weights of the shrunk special policy; `says`: what the model of features says of each document."""
+    looks = log.impressions[world.data.queries] * world.propensity
+    scores = shrunk(log.clicks, looks, world.data.starts, says).scores
+    return tied_weights(world.data.starts, levelled(world.data.starts, scores), weights)
+
+
 class Simulation:
     """A run, piece by piece."""
 
@@ -130,18 +138,17 @@ class Simulation:
         """NDCG on training and on test queries, and what was let through."""
         both = logs.train + logs.selection
         data = self.split.train
-        judged = memorised(self.world, logs.train, self.weights)
-        served = memorised(self.world, both, self.weights)
         before = after = None
         if self.plan.general:
             before, after = self._fit(logs.train, logs.validation), self._fit(both, logs.validation)
         general = None if before is None else self._weights(data, before)
+        judged, served = self._special(logs.train, before), self._special(both, after)
         selection = PairClicks(
             starts=data.starts, impressions=logs.selection.impressions, clicks=logs.selection.clicks,
             propensity=self.world.propensity, positions=data.longest, most=float(self.weights[0]),
         )  # fmt: skip
         let = let_through(selection, judged, general, self.logging, list(self.plan.gates))
-        ranked = {"logging": self.logging, "special": served}
+        ranked = {"logging": self.logging, **served}
         on_test: dict[str | Gated, float] = {"logging": self.logging_on_test}
         if after is not None:
             ranked["general"] = self._weights(data, after)
@@ -156,9 +163,18 @@ class Simulation:
         test = dict(on_test)
         for gated, through in let.items():
             other = "general" if through.general else "logging"
-            train[gated] = float(np.nanmean(np.where(through.special, each["special"], each[other])))
+            special = np.where(through.shrunk, each[POSTERIOR], each[TABULAR]) if POSTERIOR in each else each[TABULAR]
+            train[gated] = float(np.nanmean(np.where(through.special, special, each[other])))
             test[gated] = on_test[other]
         return train, test, let
+
+    def _special(self, log: Clicked, fitted: Fitted | None) -> dict[str, Vector]:
+        """The special policies that gates choose from."""
+        out = {TABULAR: memorised(self.world, log, self.weights)}
+        if any(POSTERIOR in candidates_of(kind) for kind, _ in self.plan.gates):
+            says = None if fitted is None else fitted.score(self.split.train.features)
+            out[POSTERIOR] = posterior(self.world, log, says, self.weights)
+        return out
 
     def _fit(self, log: Clicked, validation: Clicked) -> Fitted:
         return MODELS["linear"].fit(

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES
+from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES, SHRUNK
 from counterrank.lab.genspec2021.null import line
 from counterrank.lab.genspec2021.panel import NO_BOUND, Method, Panel, crossing
 from counterrank.lab.result import PaperTable
 
-NAMES = {"logging": "logging", "general": "feature-based", "special": "tabular"}
+NAMES = {"logging": "logging", "general": "feature-based", "special": "tabular", "posterior": "shrunk"}
+KINDS = {
+    "genspec": "GENSPEC", "sea": "SEA", "betting": "betting", "posterior": "betting, shrunk",
+    "both": "betting, both", "genspec-both": "GENSPEC, both",
+}  # fmt: skip
 ONLINE = {"hotfix-10": "Hotfix, top 10", "hotfix": "Hotfix, complete", "pbm-pie": "PBM-PIE"}
 REACHED = 0.99
 SHOWN = tuple(("genspec", confidence) for confidence in CONFIDENCES)
@@ -23,8 +27,7 @@ def said(method: Method) -> str:
     if isinstance(method, str):
         return NAMES.get(method, ONLINE.get(method, method))
     kind, confidence = method
-    names = {"genspec": "GENSPEC", "sea": "SEA", "betting": "betting"}
-    return "GENSPEC, no bound" if method == NO_BOUND else f"{names[kind]}, ε = {confidence:g}"
+    return "GENSPEC, no bound" if method == NO_BOUND else f"{KINDS[kind]}, ε = {confidence:g}"
 
 
 def short(number: float) -> str:
@@ -115,6 +118,20 @@ def _null(panel: Panel) -> PaperTable:
         rows.append([said(gated), *(f"{share[i]:.4f}" for i in at), limit])
     title = f"No relevance in clicks ({panel.title}): share of queries let through, by clicks (per query)"
     return PaperTable(title, ["", *_heads(panel, panel.clicks, at), "line"], rows)
+
+
+def shrunk_table(panel: Panel) -> PaperTable:
+    """Who opens when: the plain table, the shrunk one, and both at half the error each."""
+    at = _decades(panel.clicks)
+    rows = []
+    for confidence in CONFIDENCES:
+        for kind in ("betting", *SHRUNK):
+            method = (kind, confidence)
+            least = panel.gap("train", method).mean(axis=0).min()
+            share = panel.opened(method)
+            rows.append([said(method), *(f"{share[i]:.3f}" for i in at), short(panel.half(method)), f"{least:+.4f}"])
+    title = f"Shrunk special policies, {panel.title}: share of queries let through, by clicks (per query)"
+    return PaperTable(title, ["", *_heads(panel, panel.clicks, at), "half at", "least mean above logging"], rows)
 
 
 def records(panel: Panel, part: str, methods: Sequence[Method]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from counterrank.learning.examples import Examples, Matrix, Vector
+from counterrank.learning.models.prepared import Prepared, prepared
 from counterrank.policy.scorer import Scorer
 
 Progress = Callable[[int], Any]  # called with the number of epochs, or trees, just done
@@ -31,13 +32,26 @@ class Fitted:
         return self.policy.score(features)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """How a model is taught: what positions weigh, (K,), the seed of its draws, and who is told of each step."""
+
+    weights: Vector
+    seed: int = 0
+    progress: Progress | None = None
+
+    def step(self) -> None:
+        """One more epoch, tree or penalty is done."""
+        if self.progress is not None:
+            self.progress(1)
+
+
 class Model(ABC):
     """A way to learn scores from debiased clicks; `assumption` says in one sentence what it takes for granted."""
 
     name: ClassVar[str]
     assumption: ClassVar[str]
 
-    @abstractmethod
     def fit(
         self,
         train: Examples,
@@ -51,3 +65,8 @@ class Model(ABC):
 
         weights: (K,) position weights λ; beyond K they are 0. The same seed gives the same model.
         """
+        return self.learn(prepared(train, validation, weights), Course(weights=weights, seed=seed, progress=progress))
+
+    @abstractmethod
+    def learn(self, ready: Prepared, course: Course) -> Fitted:
+        """Learn from queries that have something to teach; see `fit`."""

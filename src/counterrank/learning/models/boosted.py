@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.learning.examples import Examples, Vector
-from counterrank.learning.models.base import Fitted, Model, Progress
+from counterrank.learning.models.base import Course, Fitted, Model
 from counterrank.learning.models.lambda_loss import derivatives, gains, losses
-from counterrank.learning.models.prepared import differing, prepared
+from counterrank.learning.models.prepared import Prepared, differing
 from counterrank.policy.scorer import LightGBM
 from counterrank.regress import load_lightgbm
 
@@ -37,26 +37,17 @@ class LambdaTrees(Model):
     name: ClassVar[str] = "lightgbm"
     assumption: ClassVar[str] = "the order of items follows a sum of trees of their features"
 
-    def fit(
-        self,
-        train: Examples,
-        validation: Examples | None = None,
-        *,
-        weights: Vector,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> Fitted:
+    def learn(self, ready: Prepared, course: Course) -> Fitted:
         package = load_lightgbm("linear, ridge or logistic")
-        ready = prepared(train, validation, weights)
-        push = Push(ready.train, weights)
+        push = Push(ready.train, course.weights)
         threads = 2 if ready.train.features.size > LARGE else 1
-        fixed = {**PARAMETERS, "seed": seed, "num_threads": threads}
+        fixed = {**PARAMETERS, "seed": course.seed, "num_threads": threads}
         names = [f"f{k}" for k in range(len(ready.train.names))]  # LightGBM takes no spaces and the like
         data = package.Dataset(ready.train.features, label=push.worth, feature_name=names, params=fixed)
-        held = None if ready.validation is None else Held(data, ready.validation, weights)
+        held = None if ready.validation is None else Held(data, ready.validation, course.weights)
         shapes = SHAPES if held is not None else SHAPES[:1]
         tried = [
-            grow(package.Booster({**fixed, **shape}, data.construct()), push, held, progress, shape) for shape in shapes
+            grow(package.Booster({**fixed, **shape}, data.construct()), push, held, course, shape) for shape in shapes
         ]
         best = max(tried, key=lambda grown: grown.value)
         notes = list(ready.notes)
@@ -108,7 +99,7 @@ class Grown:
     curve: list[dict[str, Any]]
 
 
-def grow(booster: Any, push: Push, held: Held | None, progress: Progress | None, shape: dict[str, Any]) -> Grown:
+def grow(booster: Any, push: Push, held: Held | None, course: Course, shape: dict[str, Any]) -> Grown:
     """Tree after tree, as long as the value on the validation queries rises now and then."""
     curve: list[dict[str, Any]] = []
     best, value = (0, -np.inf), None
@@ -121,8 +112,7 @@ def grow(booster: Any, push: Push, held: Held | None, progress: Progress | None,
         curve.append({"epoch": len(curve) + 1, "loss": push.loss, "value": value})
         if value is None or value > best[1]:
             best = (len(curve), 0.0 if value is None else value)
-        if progress is not None:
-            progress(1)
+        course.step()
         if ended:
             break
     return Grown(booster, shape["num_leaves"], best[0], best[1], curve)

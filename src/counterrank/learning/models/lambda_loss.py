@@ -59,13 +59,20 @@ def scored(rows: Any, weights: Any, out: Any) -> None:  # pragma: no cover
 
 
 @njit(nogil=True, fastmath=FAST)
-def slopes(size: Any, score: Any, worth: Any, gain: Any, slope: Any) -> None:  # pragma: no cover
-    """The derivative of one query's loss by each score, into `slope`; items stand in the order of their scores."""
+def paired(size: Any, score: Any, gain: Any) -> Any:  # pragma: no cover
+    """The odds of items in the order of their scores, (size,); gains by distance, both ways, (2·size − 1,)."""
     odds, far = np.empty(size, score.dtype), np.empty(2 * size - 1, score.dtype)
     for i in range(size):
         odds[i] = np.exp(max(score[i] - score[0], -FURTHEST))
         far[size - 1 - i] = far[size - 1 + i] = gain[0, i]
-        slope[i] = 0
+    return odds, far
+
+
+@njit(nogil=True, fastmath=FAST)
+def slopes(size: Any, score: Any, worth: Any, gain: Any, slope: Any) -> None:  # pragma: no cover
+    """The derivative of one query's loss by each score, into `slope`; items stand in the order of their scores."""
+    odds, far = paired(size, score, gain)
+    slope[:size] = 0
     zero, rank = slope.dtype.type(0), gain[1]
     for i in range(size):
         own, mine, level, total = odds[i], worth[i], rank[i], zero
@@ -83,11 +90,8 @@ def slopes(size: Any, score: Any, worth: Any, gain: Any, slope: Any) -> None:  #
 @njit(nogil=True, fastmath=FAST)
 def bends(size: Any, score: Any, worth: Any, gain: Any, bend: Any) -> None:  # pragma: no cover
     """The second derivative of one query's loss by each score, into `bend`; items stand in order, as in `slopes`."""
-    odds, far = np.empty(size, score.dtype), np.empty(2 * size - 1, score.dtype)
-    for i in range(size):
-        odds[i] = np.exp(max(score[i] - score[0], -FURTHEST))
-        far[size - 1 - i] = far[size - 1 + i] = gain[0, i]
-        bend[i] = 0
+    odds, far = paired(size, score, gain)
+    bend[:size] = 0
     zero, rank = bend.dtype.type(0), gain[1]
     for i in range(size):
         own, mine, level, total = odds[i], worth[i], rank[i], zero

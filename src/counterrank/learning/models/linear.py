@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.learning.examples import Examples, Vector
-from counterrank.learning.models.base import Fitted, Model, Progress
+from counterrank.learning.models.base import Course, Fitted, Model
 from counterrank.learning.models.descent import Descent, Task
 from counterrank.learning.models.held import Held
 from counterrank.learning.models.lambda_loss import gains, losses, scored
-from counterrank.learning.models.prepared import differing, prepared
+from counterrank.learning.models.prepared import Prepared, differing
 from counterrank.learning.models.scaled import Directions, Scale
-from counterrank.policy.scorer import Linear
 
 EPOCHS = 8
 PATIENCE = 3  # epochs without a better value on the validation queries before a setting is given up
@@ -41,32 +40,22 @@ class LambdaLoss(Model):
     name: ClassVar[str] = "linear"
     assumption: ClassVar[str] = "the order of items follows a weighted sum of their features"
 
-    def fit(
-        self,
-        train: Examples,
-        validation: Examples | None = None,
-        *,
-        weights: Vector,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        ready = prepared(train, validation, weights)
+    def learn(self, ready: Prepared, course: Course) -> Fitted:
         scale = Scale.of(ready.train.features)
-        task = task_of(ready.train, scale, weights)
-        held = None if ready.validation is None else Held(ready.validation, scale, weights)
+        task = task_of(ready.train, scale, course.weights)
+        held = None if ready.validation is None else Held(ready.validation, scale, course.weights)
         best = Best()
         for rate, penalty in SETTINGS if held is not None else SETTINGS[:1]:
-            descend(task, held, best, rate=rate, penalty=penalty, seed=seed, progress=progress)
+            descend(task, held, best, course, rate=rate, penalty=penalty)
         notes = ready.notes
         if held is None:
             notes = [*notes, f"no validation queries: {EPOCHS} epochs at step size {best.rate:g}, nothing chosen"]
         chosen = f"step size {best.rate:g}, penalty {best.penalty:g}, {best.epoch} epochs"
-        policy = Linear(ready.train.names, np.where(scale.scale > 0, best.weights, 0.0), scale.mean, scale.scale)
         curve = [
             {"epoch": epoch, "loss": told_loss(task, tried), "value": value}
             for epoch, (tried, value) in enumerate(best.path, 1)
         ]
-        return Fitted(policy=policy, chosen=chosen, curve=curve, notes=notes)
+        return Fitted(policy=scale.linear(ready.train.names, best.weights), chosen=chosen, curve=curve, notes=notes)
 
 
 def task_of(examples: Examples, scale: Scale, weights: Vector) -> Task:
@@ -84,11 +73,9 @@ def task_of(examples: Examples, scale: Scale, weights: Vector) -> Task:
     )
 
 
-def descend(
-    task: Task, held: Held | None, best: Best, *, rate: float, penalty: float, seed: int, progress: Progress | None
-) -> None:
+def descend(task: Task, held: Held | None, best: Best, course: Course, *, rate: float, penalty: float) -> None:
     """One setting, epoch by epoch, the steps ever smaller; into `best` what is better than it."""
-    descent = Descent(task, penalty=penalty, seed=seed)
+    descent = Descent(task, penalty=penalty, seed=course.seed)
     path: list[tuple[Vector, float | None]] = []
     highest, since = -np.inf, 0
     for epoch in range(1, EPOCHS + 1):
@@ -101,8 +88,7 @@ def descend(
             best.value, best.weights, best.epoch = reached, weights, epoch
             best.rate, best.penalty, best.path = rate, penalty, path
         highest, since = (reached, 0) if reached > highest else (highest, since + 1)
-        if progress is not None:
-            progress(1)
+        course.step()
         if since == PATIENCE:
             break
 

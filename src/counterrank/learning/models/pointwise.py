@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.learning.examples import Examples, Vector
-from counterrank.learning.models.base import Fitted, Model, Progress
+from counterrank.learning.models.base import Course, Fitted, Model
 from counterrank.learning.models.held import Held
-from counterrank.learning.models.prepared import prepared
+from counterrank.learning.models.prepared import Prepared
 from counterrank.learning.models.scaled import Scale
-from counterrank.policy.scorer import Linear
 from counterrank.words import counted
 
 
@@ -49,19 +48,10 @@ class Pointwise(Model):
         """What to say of these rates."""
         return []
 
-    def fit(
-        self,
-        train: Examples,
-        validation: Examples | None = None,
-        *,
-        weights: Vector,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        ready = prepared(train, validation, weights)
+    def learn(self, ready: Prepared, course: Course) -> Fitted:
         scale = Scale.of(ready.train.features)
         rates = Rates.of(ready.train, scale)
-        held = None if ready.validation is None else Held(ready.validation, scale, weights)
+        held = None if ready.validation is None else Held(ready.validation, scale, course.weights)
         penalties = sorted(self.penalties if held is not None else (self.usual,), reverse=True)
         best, found, chosen, curve = -np.inf, np.zeros(rates.rows.shape[1]), penalties[0], []
         for step, (tried, loss) in enumerate(self.path(rates, penalties)):
@@ -69,12 +59,11 @@ class Pointwise(Model):
             curve.append({"epoch": step + 1, "penalty": penalties[step], "loss": loss, "value": value})
             if value is None or value > best:
                 best, found, chosen = value or 0.0, tried.copy(), penalties[step]
-            if progress is not None:
-                progress(1)
+            course.step()
         notes = [*ready.notes, *self.remarks(rates)]
         if held is None:
             notes.append(f"no validation queries: penalty {chosen:g}, nothing chosen")
-        policy = Linear(ready.train.names, np.where(scale.scale > 0, found, 0.0), scale.mean, scale.scale)
+        policy = scale.linear(ready.train.names, found)
         return Fitted(policy=policy, chosen=f"penalty {chosen:g}", curve=curve, notes=notes)
 
 

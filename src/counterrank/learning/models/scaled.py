@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.learning.examples import Examples, Matrix, Vector
+from counterrank.policy.scorer import Linear
 
 CONSTANT = 1e-12  # a feature that varies by less than this share of its size is constant: the rest is rounding
 MOST_ROWS = 100_000  # rows that tell how features vary together
@@ -40,6 +41,10 @@ class Scale:
         out = np.empty(features.shape, dtype=np.float32)
         _scaled(features, self.mean, self.scale, out)
         return out
+
+    def linear(self, names: list[str], weights: Vector) -> Linear:
+        """The policy with these weights of features on one scale; a constant feature has none."""
+        return Linear(names, np.where(self.scale > 0, weights, 0.0), self.mean, self.scale)
 
 
 @njit(nogil=True)

@@ -21,12 +21,13 @@ def assign(values: NDArray[np.float64], starts: Codes, lengths: Codes) -> Codes:
     [[1, 0]]
     """
     out = np.full((len(lengths), values.shape[1]), -1, dtype=np.int64)
-    _assign(np.ascontiguousarray(values, dtype=np.float64), starts, lengths, out)
+    _assign(np.ascontiguousarray(values.T, dtype=np.float64), starts, lengths, out)
     return out
 
 
 @njit(nogil=True)
 def _assign(values: Any, starts: Any, lengths: Any, out: Any) -> None:  # pragma: no cover
+    # values are (K, P): a position's items stand side by side
     for q in range(len(lengths)):
         first, size, length = starts[q], starts[q + 1] - starts[q], lengths[q]
         rise, drop = np.zeros(length), np.zeros(size)  # prices of positions and items
@@ -41,7 +42,7 @@ def _assign(values: Any, starts: Any, lengths: Any, out: Any) -> None:  # pragma
                 for a in range(size):
                     if done[a]:
                         continue
-                    v = values[first + a, position]
+                    v = values[position, first + a]
                     if v > -np.inf:
                         cost = shortest - v - rise[position] - drop[a]
                         if cost < least[a]:

@@ -54,8 +54,8 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
             room -= part
             if room <= _NOTHING:
                 column, room = column + 1, 1.0
-    most = size * size + 1
-    held, chance = np.empty((most, length), dtype=np.int64), np.empty(most)
+    most = np.count_nonzero(square) + 1  # each ranking uses up a cell or more
+    held, chance = np.empty((min(most, 16), length), dtype=np.int64), np.empty(most)
     item = np.full(size, -1, dtype=np.int64)  # of each column
     column_of = np.full(size, -1, dtype=np.int64)
     left, number = 1.0, 0
@@ -70,6 +70,10 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
         least = left
         for k in range(size):
             least = min(least, square[item[k], k])
+        if number == len(held):
+            wider = np.empty((min(2 * number, most), length), dtype=np.int64)
+            wider[:number] = held
+            held = wider
         held[number] = item[:length]
         chance[number] = least
         number += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, near
 
 Vector = NDArray[np.float64]
 NOISE = 0.1  # the chance that a document of label 0 is clicked when looked at
@@ -27,6 +28,7 @@ class Corpus:
     labels: Vector  # (P,)
     relevance: Vector  # (P,)
     read: int  # documents that were read, also those of queries that are left out
+    columns: list[str]  # features as they came, also those that are left out
     notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
@@ -35,6 +37,13 @@ class Corpus:
     @property
     def sizes(self) -> NDArray[np.int64]:
         return np.diff(self.starts)
+
+    def place_of(self, feature: int | str, what: str) -> int:
+        """The column of a feature by its name, or by its number from 1 over the features as they came."""
+        name = self.columns[place_of(feature, self.columns, what)]
+        if name not in self.names:
+            raise InputError(f"`{what}` is {feature}, feature {name!r}, which is left out: keep it, or take another")
+        return self.names.index(name)
 
     def automatic(self, arrival: float) -> int:
         """Sessions by eq. 27: queries × (mean documents − 5) / arrival."""
@@ -51,6 +60,18 @@ class Corpus:
         return out
 
 
+def place_of(feature: int | str, names: Sequence[str], what: str) -> int:
+    """The column of a feature by its name, or its number from 1."""
+    if str(feature) in names:
+        return list(names).index(str(feature))
+    if str(feature).isdecimal() and 1 <= int(feature) <= len(names):
+        return int(feature) - 1
+    raise InputError(
+        f"`{what}` is {feature}: expected a number from 1 to {len(names)}, or a feature's name"
+        f"{near(str(feature), names)}"
+    )
+
+
 def relevance_of(labels: Vector) -> Vector:
     """R = 0.1 + 0.9 (2^y − 1) / (2^ymax − 1): the chance of a click when looked at, and the gain of NDCG.
 
@@ -65,7 +86,7 @@ def relevance_of(labels: Vector) -> Vector:
 
 def corpus_of(
     queries: pa.Array, items: pa.Array, labels: Any, features: NDArray[np.float64], names: list[str], *,
-    drop_irrelevant: bool = False,
+    columns: list[str] | None = None, drop_irrelevant: bool = False,
 ) -> Corpus:  # fmt: skip
     """A corpus from columns; the documents of a query come together, in the order of the rows."""
     y = np.asarray(labels, dtype=np.float64)
@@ -98,5 +119,6 @@ def corpus_of(
         labels=y[order],
         relevance=relevance[order],
         read=len(y),
+        columns=names if columns is None else columns,
         notes=notes,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from counterrank.errors import InputError, near
 from counterrank.log.features import read_features
 from counterrank.log.letor import read_letor
-from counterrank.simulate.sessions.corpus import Corpus, corpus_of
+from counterrank.simulate.sessions.corpus import Corpus, corpus_of, place_of
 
 
 def read_corpus(
@@ -53,19 +53,7 @@ def read_corpus(
     for each in leave_out:
         kept[place_of(each, names, "leave_out")] = False
     left = [name for name, good in zip(names, kept, strict=True) if good]
-    return corpus_of(*columns, values[:, kept], left, drop_irrelevant=drop_irrelevant)
-
-
-def place_of(feature: int | str, names: Sequence[str], what: str) -> int:
-    """The column of a feature by its name, or its number from 1."""
-    if str(feature) in names:
-        return list(names).index(str(feature))
-    if str(feature).isdecimal() and 1 <= int(feature) <= len(names):
-        return int(feature) - 1
-    raise InputError(
-        f"`{what}` is {feature}: expected a number from 1 to {len(names)}, or a feature's name"
-        f"{near(str(feature), names)}"
-    )
+    return corpus_of(*columns, values[:, kept], left, columns=names, drop_irrelevant=drop_irrelevant)
 
 
 def _files(paths: list[str | Path]) -> list[Path]:

@@ -20,7 +20,7 @@ from counterrank.log.reading import Reading
 from counterrank.online import RANKERS, Options
 from counterrank.simulate.sessions.corpus import Corpus
 from counterrank.simulate.sessions.outcome import Outcome, outcome_of
-from counterrank.simulate.sessions.read import place_of, read_corpus
+from counterrank.simulate.sessions.read import read_corpus
 from counterrank.simulate.sessions.result import RankerRow, Simulation, tests_of
 from counterrank.simulate.sessions.script import Plan, Script, script_of
 from counterrank.simulate.sessions.setting import Asked, Exploration
@@ -54,11 +54,11 @@ class Game:
         self.notes = list(corpus.notes)
         wanted = asked.warmup_feature
         if wanted is None:
-            wanted = min(FEATURE, max(len(corpus.names), 1))
-            if wanted != FEATURE:
-                wanted = 1
+            wanted = FEATURE
+            if len(corpus.columns) < FEATURE:
+                wanted = corpus.names[0] if corpus.names else 1
                 self.notes.append(f"there are fewer than {FEATURE} features: the warm-up sorts by the first")
-        self.feature = place_of(wanted, corpus.names, "warmup_feature")
+        self.feature = corpus.place_of(wanted, "warmup_feature")
         self.script = cache(self._script)
 
     @cached_property
