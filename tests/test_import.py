@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 COMMANDS = "from counterrank.cli import COMMANDS, function; [function(name) for name in COMMANDS]"
@@ -41,6 +44,19 @@ def test_the_help_of_a_command_does_not_import_the_engine() -> None:
     code, imported = _imported("evaluate", "--help")
     assert code == 0
     assert imported & HEAVY == set()
+
+
+def test_a_parquet_log_is_judged_without_what_it_does_not_need(tmp_path: Path) -> None:
+    rows = {
+        "query": ["q"] * 40,
+        "items": [["a", "b"], ["b", "a"]] * 20,
+        "clicks": [[1, 0], [0, 1], [0, 0], [0, 1]] * 10,
+    }
+    pq.write_table(pa.table(rows), tmp_path / "log.parquet")
+    pq.write_table(pa.table({"query": ["q"], "items": [["a", "b"]]}), tmp_path / "new.parquet")
+    code, imported = _imported("evaluate", str(tmp_path / "log.parquet"), "--target", str(tmp_path / "new.parquet"))
+    assert code == 0
+    assert imported & {"pandas.core", "duckdb", "ibis", "sklearn", "lightgbm", "pyspark"} == set()
 
 
 def _imported(*words: str) -> tuple[int, set[str]]:

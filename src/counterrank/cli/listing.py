@@ -24,8 +24,13 @@ _KINDS: dict[str, Any] = {
     "context": typer.Context,
     **{kind.__name__: kind for kind in (bool, str, int, float, Path)},
     **{f"{kind.__name__} | None": kind | None for kind in (bool, str, int, float, Path)},
+<<<<<<< HEAD
     "list[str]": list[str],
     "list[str] | None": list[str] | None,
+=======
+    **{f"list[{kind.__name__}]": list[kind] for kind in (str, int, float, Path)},  # type: ignore[valid-type]
+    **{f"list[{kind.__name__}] | None": list[kind] | None for kind in (str, int, float, Path)},  # type: ignore[valid-type]
+>>>>>>> fast
 }
 _NAMES = {str(kind): name for name, kind in _KINDS.items()}
 _SAID = ("param_decls", "help", "rich_help_panel", "envvar", "metavar")
@@ -111,11 +116,20 @@ def offered() -> bool:
         return True
 
 
+def _plain(function: Callable[..., None]) -> bool:
+    """Whether all parameters are of kinds that can be told; a command with others speaks for itself."""
+    try:
+        json.dumps(described(function))
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
 def made() -> str:
     """The text of `listing.json`."""
     from counterrank.cli.commands import COMMANDS, function
 
-    commands = {name: described(function(name)) for name in COMMANDS}
+    commands = {name: described(function(name)) for name in COMMANDS if _plain(function(name))}
     return json.dumps({"made_from": _stamp(), "commands": commands}, ensure_ascii=False, indent=1) + "\n"
 
 
