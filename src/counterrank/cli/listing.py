@@ -24,13 +24,8 @@ _KINDS: dict[str, Any] = {
     "context": typer.Context,
     **{kind.__name__: kind for kind in (bool, str, int, float, Path)},
     **{f"{kind.__name__} | None": kind | None for kind in (bool, str, int, float, Path)},
-<<<<<<< HEAD
-    "list[str]": list[str],
-    "list[str] | None": list[str] | None,
-=======
     **{f"list[{kind.__name__}]": list[kind] for kind in (str, int, float, Path)},  # type: ignore[valid-type]
     **{f"list[{kind.__name__}] | None": list[kind] | None for kind in (str, int, float, Path)},  # type: ignore[valid-type]
->>>>>>> fast
 }
 _NAMES = {str(kind): name for name, kind in _KINDS.items()}
 _SAID = ("param_decls", "help", "rich_help_panel", "envvar", "metavar")
