@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterrank.posterior import terms
+from counterrank.posterior import Terms, terms
 from counterrank.regress.base import Matrix, Vector
 from counterrank.regress.prior import BETA, Scale, Seen
 
@@ -53,8 +53,9 @@ class LinearPrior:
     def _climb(self, z: Matrix, seen: Seen, stop: tuple[Matrix, Seen] | None) -> None:
         best = self.weights
         left = self._loss(best, *stop) if stop else np.inf
+        found = self._terms(best, z, seen)
         for self.steps in range(1, STEPS + 1):
-            moved = self._step(z, seen)
+            moved, found = self._step(z, seen, found)
             if stop is None:
                 best = self.weights
             else:
@@ -66,9 +67,8 @@ class LinearPrior:
                 break
         self.weights = best
 
-    def _step(self, z: Matrix, seen: Seen) -> bool:
-        """One step down; whether it gained enough to go on."""
-        found = terms(seen.clicks, seen.looks, self._alpha(z, self.weights), self.beta)
+    def _step(self, z: Matrix, seen: Seen, found: Terms) -> tuple[bool, Terms]:
+        """One step down from where `found` are the terms; whether it gained enough to go on, and the terms there."""
         pull = np.full(len(self.weights), PENALTY)
         pull[0] = 1e-8
         slope = z.T @ found.by_alpha + pull * self.weights
@@ -77,11 +77,12 @@ class LinearPrior:
         now = float(found.loss.sum() + 0.5 * pull @ self.weights**2)
         for half in range(12):
             moved = self.weights - way / 2**half
-            then = self._loss(moved, z, seen) + float(0.5 * pull @ moved**2)
+            there = self._terms(moved, z, seen)
+            then = float(there.loss.sum()) + float(0.5 * pull @ moved**2)
             if then < now:
                 self.weights = moved
-                return bool(now - then > ENOUGH * abs(now))
-        return False
+                return bool(now - then > ENOUGH * abs(now)), there
+        return False, found
 
     def _strengthen(self, z: Matrix, seen: Seen) -> None:
         """The most likely β, with all means left as they are."""
@@ -98,7 +99,10 @@ class LinearPrior:
         self.beta = float(np.exp(found.x))
 
     def _loss(self, weights: Vector, z: Matrix, seen: Seen) -> float:
-        return float(terms(seen.clicks, seen.looks, self._alpha(z, weights), self.beta).loss.sum())
+        return float(self._terms(weights, z, seen).loss.sum())
+
+    def _terms(self, weights: Vector, z: Matrix, seen: Seen) -> Terms:
+        return terms(seen.clicks, seen.looks, self._alpha(z, weights), self.beta)
 
     def _alpha(self, z: Matrix, weights: Vector) -> Vector:
         return np.asarray(np.exp(np.clip(z @ weights, LEAST, MOST)))
