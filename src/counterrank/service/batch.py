@@ -217,7 +217,7 @@ class Batch:
                 at=at,
                 counted=bool(counted),
                 waiting=bool(deferred),
-            )  # fmt: skip
+            )
             for name, sequence, query, items, at, counted, deferred in found
         }
         by_sequence = {impression.sequence: impression for impression in known.values()}
