@@ -15,12 +15,15 @@ from counterrank.cli import COMMANDS, app, command
 from counterrank.cli.flags import flags, speak_of
 from counterrank.errors import NotInstalled, Unanswerable
 from counterrank.optimizing.optimize import OPTIMIZERS
+from counterrank.service.export import Choice
+from counterrank.service.settings import Settings
+from counterrank.service.store import Store
 
 SOURCE = Path(cr.__file__).parent
 LIBRARY = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in ("cli", "lab")]
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETER = re.compile(r"`(\w+)(?:=[^`]*)?`")
-OTHERS = {"items", "unsupported", "curve", "fit"}  # columns, fields and methods, which messages also name
+OTHERS = {"items", "unsupported", "curve", "fit", "at", "compare"}  # columns, fields and methods, which messages also name
 PUBLIC = [
     cr.evaluate,
     cr.compare,
@@ -32,6 +35,10 @@ PUBLIC = [
     cr.read_log,
     cr.read_policy,
     *OPTIMIZERS.values(),
+    Settings,
+    Choice,
+    Store.import_log,
+    Store.forget,
 ]
 LOG = {"query": ["q"] * 4, "items": [["a", "b"], ["b", "a"]] * 2, "clicks": [[1, 0], [0, 0], [1, 1], [1, 0]]}
 

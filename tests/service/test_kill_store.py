@@ -17,7 +17,7 @@ import pytest
 
 from counterrank.service.events import Given, Replay, Shown
 from counterrank.service.store import Store
-from service.conftest import postgres_url, stop
+from service.conftest import control, postgres_url
 from service.service_worlds import evidence, plain_fold, written
 
 TESTS = Path(__file__).parents[1]
@@ -171,8 +171,7 @@ def test_a_postgres_that_is_restarted_is_away_and_comes_back_with_all(postgres: 
         worker.says(b"ack")
     for mode in ("fast", "immediate"):
         time.sleep(0.3)
-        stop(postgres, mode)
-        postgres.ensure_postgres_running()
+        control(postgres, "restart", mode)
     for worker in workers:
         worker.says(b"ended")
         worker.read()

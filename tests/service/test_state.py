@@ -74,8 +74,8 @@ def test_loading_evidence_is_as_good_as_having_been_there() -> None:
     query, item, position, shown, clicked = columns
     loaded = State(CURVE)
     loaded.put([("i1", None, {"x": 1.0}), ("i2", "q0", {"x": 2.0})])
-    arrays = (np.array(position), np.array(shown), np.array(clicked))
-    loaded.load(Evidence(300, 0, list(query), list(item), *arrays))
+    arrays = {"position": np.array(position), "shown": np.array(shown), "clicked": np.array(clicked)}
+    loaded.load(Evidence(as_of=300, generation=0, query=list(query), item=list(item), **arrays))
     assert loaded.as_of == 300
     for name, items in state.queries.items():
         for each, row in items.items():

@@ -274,3 +274,27 @@ def test_a_store_that_cannot_be_opened_is_told_in_one_line(tmp_path: object) -> 
         assert "secret" not in str(error.value)
     with pytest.raises(InputError, match="no such store"):
         Store.open(f"sqlite:///{tmp_path}/none.db", create=False)
+
+
+def test_two_writers_count_each_click_and_each_event_once(url: str) -> None:
+    one, other = Store.open(url), Store.open(url)
+    pages = [shown(query=f"q{i % 3}") for i in range(20)]
+
+    async def both() -> list[tuple[Receipt, Change | None]]:
+        await asyncio.gather(*((one, other)[i % 2].show(page) for i, page in enumerate(pages)))
+        clicks = [given(page.impression, "a", event=f"e{i}") for i, page in enumerate(pages)]
+        again = [given(page.impression, "a", "b") for page in pages]
+        work = [store.give(click) for click in clicks for store in (one, other)]
+        return await asyncio.gather(*work, *(other.give(click) for click in again))
+
+    results = run(both())
+    receipts = [receipt for receipt, _ in results]
+    assert sum(receipt.duplicate for receipt in receipts) == 20
+    assert sum(receipt.counted for receipt in receipts if not receipt.duplicate) == 40
+    assert sum(sum(change.clicked) for _, change in results if change is not None) == 40
+    assert sorted({receipt.sequence for receipt in receipts}) == list(range(21, 61))
+    gives = [given(page.impression, "a", "b") for page in pages]
+    assert evidence(one) == plain_fold(pages, gives)
+    assert one.verify().differences == 0
+    one.close()
+    other.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,11 +62,11 @@ def log_erase(
 
 def _key(store: Store, user: str, secret: str | None) -> str:
     """The key of a user, by the service's secret, which is not made here."""
-    from counterrank.service.secret import read_secret
+    from counterrank.service.secret import from_environment, read_secret, secret_path
     from counterrank.service.users import user_key
 
-    given = secret or os.environ.get("COUNTERRANK_SECRET")
-    beside = Path(f"{store.database.path or ''}-secret")
-    if given is None and (store.database.path is None or not beside.exists()):
+    given = secret or from_environment(os.environ.get("COUNTERRANK_SECRET"))
+    beside = secret_path(store.database.url.render_as_string(hide_password=False), store.database.path)
+    if given is None and not beside.exists():
         raise InputError("--user: the service's secret is not known here: give --secret, or set COUNTERRANK_SECRET")
     return user_key(read_secret(given, beside), user)

@@ -122,7 +122,7 @@ def serve(
     try:
         from counterrank.service.server import run_service
     except ImportError as error:
-        raise NotInstalled(f"the service needs {error.name}: pip install 'counterrank[serve]'") from None
+        raise NotInstalled(f"the service needs {error.name}: pip install '.[serve]'") from None
     from counterrank.service.settings import read_settings
 
     groups = (where, ranking, limits)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError
 
-from counterrank.service.database import Database, listed
+from counterrank.service.database import BadData, Database, listed
 from counterrank.service.events import (
     Change,
     Conflict,
@@ -57,7 +56,7 @@ class Outcome:
     change: Change | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Known:
     """An impression that a feedback names, as it stands in the database and in this batch."""
 
@@ -87,14 +86,10 @@ def apply(
             if batch.sequence > before:
                 claim(before + 1, batch.sequence)
             return outcomes
-    except (IntegrityError, DataError, UnicodeEncodeError, OverflowError) as error:
+    except (BadData, UnicodeEncodeError, OverflowError) as error:
         if len(operations) == 1:
-            return [Outcome(error=Unstorable(_reason(error)))]
+            return [Outcome(error=Unstorable(str(error)))]
     return [apply(database, [operation], claim)[0] for operation in operations]  # one is bad: each by itself
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "orig", error)).strip().partition("\n")[0]
 
 
 class Batch:
@@ -102,7 +97,7 @@ class Batch:
 
     def __init__(self, database: Database, connection: Connection) -> None:
         self.database, self.connection = database, connection
-        numbers = self._rows("SELECT name, value FROM meta WHERE name IN ('sequence', 'epoch')", ())
+        numbers = database.rows(connection, "SELECT name, value FROM meta WHERE name IN ('sequence', 'epoch')")
         self.sequence, self.epoch = (dict(numbers)[name] for name in ("sequence", "epoch"))
 
     def run(self, operations: Sequence[Shown | Given]) -> list[Outcome]:
@@ -119,19 +114,15 @@ class Batch:
             self._write("UPDATE meta SET value = ? WHERE name = 'sequence'", [(self.sequence,)])
         return outcomes
 
-    def _rows(self, text: str, values: tuple[Any, ...]) -> Sequence[Any]:
-        return self.connection.exec_driver_sql(self.database.statement(text), values).fetchall()
-
     def _write(self, text: str, rows: list[tuple[Any, ...]]) -> None:
-        if rows:
-            self.connection.exec_driver_sql(self.database.statement(text), rows if len(rows) > 1 else rows[0])
+        self.database.write(self.connection, text, rows)
 
     def _named(self, text: str, column: str, values: Sequence[Any]) -> Sequence[Any]:
         """Rows of a table in which a column has one of these values."""
         if not values:
             return []
         where = f"{text} WHERE {self.database.among(column)}"
-        return self.connection.exec_driver_sql(where, listed(self.database, values)).fetchall()
+        return self.database.rows(self.connection, where, listed(self.database, values))
 
     def _show(self, shows: list[tuple[Shown, Outcome]]) -> None:
         answered = self._answered([shown.request for shown, _ in shows if shown.request is not None])
@@ -219,7 +210,14 @@ class Batch:
             "SELECT impression, sequence, query, items, at, counted, deferred FROM impressions", "impression", names
         )
         known = {
-            name: _Known(sequence, query, json.loads(items), at, bool(counted), bool(deferred))
+            name: _Known(
+                sequence=sequence,
+                query=query,
+                items=json.loads(items),
+                at=at,
+                counted=bool(counted),
+                waiting=bool(deferred),
+            )
             for name, sequence, query, items, at, counted, deferred in found
         }
         by_sequence = {impression.sequence: impression for impression in known.values()}

@@ -42,6 +42,10 @@ _SESSION = " ".join(  # a client that is lost holds nobody up for long, and none
 )  # fmt: skip
 
 
+class BadData(Exception):
+    """The database refuses a row: it is there already, or cannot be held."""
+
+
 class Database:
     """The database at a URL. `create`: a SQLite file that is not there is made."""
 
@@ -54,6 +58,9 @@ class Database:
         if self.path is not None and not create and os.path.getsize(self.path) == 0:
             raise InputError(f"{self.name}: there is no store in it: check the path")
         self.engine = self._engine()
+        driver: Any = self.engine.dialect.dbapi
+        self.errors: tuple[type[Exception], ...] = (DBAPIError, driver.Error)
+        self.bad_data = (IntegrityError, DataError, driver.IntegrityError, driver.DataError)
         with _told(self.name):
             if self.lite:
                 self._prepare_file()
@@ -93,32 +100,28 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction of the one writer there is at a time; it commits when the block ends well."""
-        with self._turn(), away(), self.engine.connect() as connection:
-            if self.lite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
+        with self._turn(), self.away(), self.engine.connect() as connection:
             try:
+                self._cursor(connection).execute(
+                    "BEGIN IMMEDIATE" if self.lite else f"SELECT pg_advisory_xact_lock({WRITERS})"
+                )
                 yield connection
                 self._end(connection, "COMMIT")
-            except BaseException:
-                with contextlib.suppress(DBAPIError):
+            except BaseException as error:
+                if isinstance(error, self.errors) and not isinstance(error, self.bad_data):
+                    connection.invalidate()  # nobody gets this one again
+                else:
                     self._end(connection, "ROLLBACK")
                 raise
 
     def _end(self, connection: Connection, how: str) -> None:
-        """SQLite's driver knows nothing of the transaction: it is in autocommit mode, so that BEGIN is ours to say."""
-        if self.lite:
-            connection.exec_driver_sql(how)
-        elif how == "COMMIT":
-            connection.commit()
-        else:
-            connection.rollback()
+        """Said to the database itself: neither SQLAlchemy nor SQLite's driver knows of a transaction that we began."""
+        self._cursor(connection).execute(how)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A snapshot: all that is read in the block is of one moment."""
-        with away(), self.engine.connect() as connection:
+        with self.away(), self.engine.connect() as connection:
             if self.lite:
                 connection.exec_driver_sql("BEGIN")
             else:
@@ -126,8 +129,32 @@ class Database:
             try:
                 yield connection
             finally:
-                with contextlib.suppress(DBAPIError):
+                with contextlib.suppress(*self.errors):
                     self._end(connection, "ROLLBACK")
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """What a driver raises as Away, or as BadData where it is about the data."""
+        try:
+            yield
+        except self.errors as error:
+            said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+            raise BadData(said) if isinstance(error, self.bad_data) else Away(said) from error
+
+    def _cursor(self, connection: Connection) -> Any:
+        """A cursor of the driver itself: SQLAlchemy's own way costs more than a small statement."""
+        return connection.connection.cursor()
+
+    def rows(self, connection: Connection, text: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Rows of a small statement with ? for parameters."""
+        cursor = self._cursor(connection)
+        cursor.execute(self.statement(text), values)
+        return list(cursor.fetchall())
+
+    def write(self, connection: Connection, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement with ? for parameters once for each row."""
+        if rows:
+            self._cursor(connection).executemany(self.statement(text), rows)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -202,17 +229,6 @@ def _told(name: str) -> Iterator[None]:
         raise InputError(
             f"{name}: the store cannot be opened ({error}): check that it is there and may be used"
         ) from None
-
-
-@contextmanager
-def away() -> Iterator[None]:
-    """What a driver raises when its database is not there, as Away. What is wrong with the data stays as it is."""
-    try:
-        yield
-    except (IntegrityError, DataError):
-        raise
-    except DBAPIError as error:
-        raise Away(str(error.orig).strip().partition("\n")[0]) from error
 
 
 def listed(database: Database, values: Sequence[Any]) -> tuple[Any]:

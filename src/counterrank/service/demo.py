@@ -34,7 +34,7 @@ class Users:
         self.rng = np.random.default_rng(seed)
         self.features = self.rng.normal(size=(QUERIES, ITEMS, FEATURES))
         weights = self.rng.normal(size=FEATURES)
-        height = self.features @ weights * 0.7 + self.rng.normal(size=(QUERIES, ITEMS)) - 2.0
+        height = self.features @ weights * 0.7 + self.rng.normal(size=(QUERIES, ITEMS)) - 3.5
         self.attraction = 1 / (1 + np.exp(-height))
 
     def items(self) -> list[dict[str, Any]]:

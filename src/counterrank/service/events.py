@@ -101,7 +101,7 @@ class Model:
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What was shown and clicked, by (query, item, position), up to the event `as_of`; columns of one length."""
 

@@ -25,11 +25,16 @@ COUNTED = {
     "apprentice_overlap": "Sum over those pages of the share of its items that were shown.",
     "retrain_failures": "Retrainings that failed: the old model serves on.",
     "retrained": "Retrainings that gave a model.",
-    "retraining": "1 while a retraining runs.",
     "expected_explored": "How many pages were expected to differ from the base page.",
+}
+GAUGED = {
+    "retraining": "1 while a retraining runs.",
+    "alarm_exploration_collapsed": "1 while fewer pages explore than chance explains.",
+    "alarm_below_received": "1 while the order as received is worth more than what is served, with confidence.",
 }
 _NAMES = [
     *COUNTED,
+    *GAUGED,
     *(f"{route}_{status}" for route in ROUTES for status in STATUSES),
     *(f"{route}_under_{i}" for route in ROUTES[:2] for i in range(len(BUCKETS) + 1)),
     *(f"{route}_seconds" for route in ROUTES[:2]),
@@ -46,6 +51,9 @@ class Metrics:
 
     def add(self, name: str, by: float = 1.0) -> None:
         self._counts[AT[name]] += by
+
+    def put(self, name: str, value: float) -> None:
+        self._counts[AT[name]] = value
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """One request was answered."""
@@ -72,6 +80,8 @@ class Metrics:
         ]
         lines += _told("counterrank_requests_total", "counter", "Requests by route and status.", answers)
         lines += self._latencies()
+        for name, help in GAUGED.items():
+            lines += _told(f"counterrank_{name}", "gauge", help, [("", self.total(name))])
         for name, (help, value) in gauges.items():
             lines += _told(f"counterrank_{name}", "gauge", help, [("", value)])
         return "\n".join(lines) + "\n"

@@ -166,7 +166,7 @@ def version_of(connection: Connection) -> int:
         return 0
     found = connection.execute(meta.select().where(meta.c.name == "schema")).first()
     if found is None:
-        raise InputError("there is a table `meta` that is not ours: give a database of its own to the store")
+        raise InputError("there is a table meta that is not ours: give a database of its own to the store")
     return int(found.value)
 
 

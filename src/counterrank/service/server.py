@@ -13,24 +13,26 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from counterrank.errors import InputError
+from counterrank.service.alarms import alarms
 from counterrank.service.database import parse
-from counterrank.service.events import Away
+from counterrank.service.events import Away, PolicySetting
 from counterrank.service.metrics import Metrics
 from counterrank.service.retrain import Retraining
-from counterrank.service.secret import read_secret
+from counterrank.service.secret import read_secret, secret_path
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared, shared_path
 from counterrank.service.store import Store
 from counterrank.service.tokens import read_tokens
+from counterrank.service.traffic import Traffic
 from counterrank.service.worker import GRACE, Job
 
 log = logging.getLogger("counterrank.service")
 FOLD = 2.0  # seconds between folds of new events into the evidence
 FORGET = 3600.0
+LOOK = 10.0  # seconds between looks for alarms
 AGAIN = 1.0  # seconds before a worker that ended early is started anew
 
 
@@ -55,9 +57,12 @@ class Server:
         sqlite = path.database if path.get_backend_name() == "sqlite" else None
         self.shared = Shared(shared_path(settings.store, sqlite), worker=settings.workers)
         self.shared.reset(self.store.setting().epoch)
-        self.secret = read_secret(settings.secret, _beside(self.shared.path))
+        self.secret = read_secret(
+            settings.secret, secret_path(self.store.database.url.render_as_string(hide_password=False), sqlite)
+        )
         self.metrics = Metrics(self.shared)
         self.retraining = Retraining(settings, self.store, self.metrics)
+        self.traffic = Traffic(self.store)
         self.children: list[Child] = []
         self.stopping = threading.Event()
         self.socket = _listening(settings.host, settings.port)
@@ -98,7 +103,8 @@ class Server:
 
     def run(self) -> None:
         """Keep workers running and the store in order, until `stopping` is set."""
-        folded = forgotten = time.monotonic()
+        folded = looked = time.monotonic()
+        forgotten = looked - FORGET
         while not self.stopping.wait(0.1):
             self._replace()
             now = time.monotonic()
@@ -106,9 +112,24 @@ class Server:
                 folded = now
                 self._quietly(self.store.fold)
                 self._quietly(self.retraining.look)
-            if self.settings.keep_days is not None and (now - forgotten >= FORGET or forgotten == folded):
+            if now - looked >= LOOK:
+                looked = now
+                self._quietly(self._look)
+            if self.settings.keep_days is not None and now - forgotten >= FORGET:
                 forgotten = now
                 self._quietly(lambda: self.store.forget(float(self.settings.keep_days or 0)))
+
+    def _look(self) -> None:
+        """Raise alarms, in the log and in metrics."""
+        self.traffic.catch_up()
+        setting = self.store.setting()
+        if not setting.epoch:
+            setting = PolicySetting(self.settings.policy, self.settings.exploration, self.settings.randomise)
+        for each in alarms(setting, self.traffic):
+            name = f"alarm_{each['name']}"
+            if each["active"] and not self.metrics.total(name):
+                log.error("alarm", extra={"fields": each})
+            self.metrics.put(name, float(each["active"]))
 
     def _quietly(self, work: Any) -> None:
         """What is tried again later, if the store is away now."""
@@ -154,10 +175,6 @@ def _close(process: subprocess.Popen[str]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
-
-
-def _beside(shared: Path) -> Path:
-    return shared.with_name(shared.name.removesuffix("-shared") + "-secret")
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -79,7 +79,7 @@ KNOWN = "known: its clicks lead"
 _NO_BELIEFS = np.zeros((0, 2))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Asked:
     """A request to rank, checked."""
 
@@ -88,11 +88,11 @@ class Asked:
     own: list[dict[str, float] | None] | None
     k: int
     at: float
-    segment: str | None
-    request: str | None
-    digest: str | None
-    user: str | None
-    deferred: bool
+    segment: str | None = None
+    request: str | None = None
+    digest: str | None = None
+    user: str | None = None
+    deferred: bool = False
 
 
 class Service:
@@ -111,6 +111,7 @@ class Service:
         self.ready = self.store_away = False
         self.items_version, self.started, self.traffic = 0, time.time(), Traffic(store)
         self.random = random.Random()
+        self._following = asyncio.Lock()
         self._meanwhile: list[Change] | None = None
         self.by_exposure = float(settings.evidence == "exposure")
 
@@ -163,13 +164,17 @@ class Service:
         items, own = ids_of(body.items, self.settings.max_items)
         k = length_of(body.k, self.settings.k, len(self.curve), len(items))
         return Asked(
-            body.query, items, own, k, time.time(),
-            None if body.segment is None else text_of(body.segment, "segment"),
-            None if body.request is None else text_of(body.request, "request"),
-            None if body.request is None else digest_of(raw),
-            None if body.user is None else text_of(body.user, "user"),
-            body.defer,
-        )  # fmt: skip
+            query=body.query,
+            items=items,
+            own=own,
+            k=k,
+            at=time.time(),
+            segment=None if body.segment is None else text_of(body.segment, "segment"),
+            request=None if body.request is None else text_of(body.request, "request"),
+            digest=None if body.request is None else digest_of(raw),
+            user=None if body.user is None else text_of(body.user, "user"),
+            deferred=body.defer,
+        )
 
     def _key(self, asked: Asked, user: str, setting: PolicySetting) -> Key:
         how = f"{setting.name} {setting.exploration!r} {setting.randomise!r}"
@@ -381,7 +386,11 @@ class Service:
         return fresh
 
     async def follow(self) -> None:
-        """Take in what other workers wrote."""
+        """Take in what other workers wrote: one at a time, or it would be counted twice."""
+        async with self._following:
+            await self._follow()
+
+    async def _follow(self) -> None:
         while True:
             since = self.state.as_of
             try:
@@ -440,7 +449,7 @@ class Service:
         items = list(self.state.queries.get(query, ()))[: self.settings.max_items]
         if not items:
             return []
-        asked = Asked(query, items, None, min(most, len(items), len(self.curve)), 0.0, None, None, None, None, False)
+        asked = Asked(query=query, items=items, own=None, k=min(most, len(items), len(self.curve)), at=0.0)
         order, out, by = self.ordered(asked, self.setting)
         pool = pages.pool_size(len(items), self.settings.pool, asked.k)
         drawn = pages.draw(order[:pool].tolist(), asked.k, pool, self.setting.randomise, lambda: 1.0)
@@ -451,7 +460,7 @@ class Service:
         setting, found = replace(self.setting, name=name), {}
         for query, rows in list(self.state.queries.items())[:most]:
             items = list(rows)
-            asked = Asked(query, items, None, min(self.settings.k, len(items)), 0.0, None, None, None, None, False)
+            asked = Asked(query=query, items=items, own=None, k=min(self.settings.k, len(items)), at=0.0)
             order, _, _ = self.ordered(asked, setting)
             found[query] = [items[place] for place in order[: asked.k]]
         return found

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.errors import InputError, unknown
+from counterrank.service.secret import from_environment
 
 POSITIONS = 100  # of the longest page
 MOST_POOL = 1000  # beyond, chances of long pages are too small for a number
@@ -100,7 +101,7 @@ class Settings:
 
 
 _WHOLE = (
-    ("port", 0, 65535), ("workers", 1, 256), ("k", 1, POSITIONS), ("pool", 1, MOST_POOL), ("new_below", 0, 10**9),
+    ("port", 0, 65535), ("workers", 1, 255), ("k", 1, POSITIONS), ("pool", 1, MOST_POOL), ("new_below", 0, 10**9),
     ("retrain_every", 0, 10**12), ("max_items", 1, 10**6), ("keep_days", 1, 10**5), ("crawlers", 0, 10**9),
     ("queue", 1, 10**6),
 )  # fmt: skip
@@ -143,6 +144,8 @@ def read_settings(
     for field in fields(Settings):
         if (value := environment.get(PREFIX + field.name.upper())) is not None:
             found[field.name] = _typed(field.name, value, PREFIX + field.name.upper())
+    if "secret" in found:
+        found["secret"] = from_environment(environment.get(f"{PREFIX}SECRET")) or found["secret"]
     found |= {name: value for name, value in flags.items() if value is not None}
     return Settings(**found)
 

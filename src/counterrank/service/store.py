@@ -96,13 +96,13 @@ class Store:
             rows = connection.exec_driver_sql("SELECT query, item, position, shown, clicked FROM evidence").fetchall()
         query, item, position, shown, clicked = zip(*rows, strict=True) if rows else ((),) * 5
         return Evidence(
-            folded,
-            generation,
-            list(query),
-            list(item),
-            np.array(position, dtype=np.int32),
-            np.array(shown, dtype=np.int64),
-            np.array(clicked, dtype=np.int64),
+            as_of=folded,
+            generation=generation,
+            query=list(query),
+            item=list(item),
+            position=np.array(position, dtype=np.int32),
+            shown=np.array(shown, dtype=np.int64),
+            clicked=np.array(clicked, dtype=np.int64),
         )
 
     def last(self) -> int:

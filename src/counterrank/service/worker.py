@@ -18,6 +18,7 @@ from typing import Any
 
 import uvicorn
 
+from counterrank.errors import InputError
 from counterrank.service.app import application
 from counterrank.service.logs import set_up
 from counterrank.service.routes import ROUTES
@@ -117,9 +118,15 @@ def main() -> None:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     except ImportError:
         runner = asyncio.Runner()
-    with runner:
-        runner.run(serve(job))
-    os._exit(0)
+    code = 0
+    try:
+        with runner:
+            runner.run(serve(job))
+    except InputError as error:
+        log.error("worker", extra={"fields": {"error": str(error)}})
+        code = 2
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
