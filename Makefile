@@ -22,7 +22,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.core: pyproject.toml | $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[serve]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.python

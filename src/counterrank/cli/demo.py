@@ -54,6 +54,7 @@ def demo(
     tour.optimize()
     pages = [*tour.report(), tour.learn()]
     temporary.forget(str(folder))
+    say(["To see a ranking service learn from clicks: counterrank serve --demo"])
     say([f"The files are in {folder}", "open in a browser:"])
     for path in pages:
         console().print(str(path.absolute()), soft_wrap=True)
