@@ -23,7 +23,14 @@ SOURCE = Path(cr.__file__).parent
 LIBRARY = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in ("cli", "lab")]
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETER = re.compile(r"`(\w+)(?:=[^`]*)?`")
-OTHERS = {"items", "unsupported", "curve", "fit", "at", "compare"}  # columns, fields and methods, which messages also name
+OTHERS = {
+    "items",
+    "unsupported",
+    "curve",
+    "fit",
+    "at",
+    "compare",
+}  # columns, fields and methods, which messages also name
 PUBLIC = [
     cr.evaluate,
     cr.compare,

@@ -186,7 +186,11 @@ FORMS = [
     "parquet", "csv", "tsv", "jsonl", "csv.gz", "jsonl.gz", "duckdb", "folder",
     "long parquet", "long csv", "long jsonl", "long duckdb",
 ]  # fmt: skip
-REQUIRED: dict[str, str] = {"target": "logging", "out": "out", "store": "store.db"}  # what an option that must be given gets
+REQUIRED: dict[str, str] = {
+    "target": "logging",
+    "out": "out",
+    "store": "store.db",
+}  # what an option that must be given gets
 
 
 def readers() -> dict[str, list[str]]:

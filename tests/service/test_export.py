@@ -203,3 +203,17 @@ def test_a_store_is_no_output(tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
     assert "no store in it" in run("export", tmp_path / "empty.db", "--out", tmp_path / "o.csv", code=2)
     assert (tmp_path / "empty.db").stat().st_size == 0
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_long_log_is_written_part_by_part(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("counterrank.service.export.ROWS", 7)
+    pages = [shown(f"q{i}") for i in range(40)]
+    with Store.open(str(tmp_path / "s.db")) as store:
+        written(store, *pages, *(given(page.impression, "b") for page in pages[::2]))
+        store.export(tmp_path / f"log.{kind}")
+    if kind == "parquet":
+        assert pq.ParquetFile(tmp_path / "log.parquet").num_row_groups == 6
+        assert pq.read_table(tmp_path / "log.parquet")["query"].to_pylist() == [page.query for page in pages]
+    facts = cr.check(str(tmp_path / f"log.{kind}")).facts
+    assert (facts["impressions"], facts["clicks"], facts["bad_rows"]) == (40, 20, 0)

@@ -41,7 +41,5 @@ def log_import(
         return
     pairs = f"{counted(found.pairs, 'pair')} of query and item"
     clicks = counted(found.clicks, "click")
-    console().print(
-        f"{counted(found.impressions, 'impression')} with {clicks}, {pairs}, imported into {store}", soft_wrap=True
-    )
+    console().print(f"{counted(found.impressions, 'impression')} with {clicks} imported, {pairs}", soft_wrap=True)
     say([*found.notes, *found.reading.notes, found.reading.line()])

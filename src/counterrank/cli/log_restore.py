@@ -33,5 +33,5 @@ def log_restore(
     if answer.as_json:
         print_json(json_text({"sequence": last, **verified.to_dict()}))
         return
-    console().print(f"{counted(last, 'event')} restored into {store}", soft_wrap=True)
+    console().print(f"{counted(last, 'event')} restored", soft_wrap=True)
     console().print(f"{counted(verified.pairs, 'pair')} of query and item verified, {verified.differences} differ")

@@ -29,12 +29,15 @@ def needed() -> Iterator[None]:
 def opened(url: str, *, create: bool = False) -> Iterator[Store]:
     """The store at this address, closed when the block ends. `create`: make one where there is none."""
     with needed():
+        from counterrank.service.database import BadData
         from counterrank.service.events import Away
         from counterrank.service.store import Store
-    store = Store.open(url, create=create)
     try:
-        yield store
+        with Store.open(url, create=create) as store:
+            yield store
     except Away as error:
         raise InputError(f"the store cannot be used ({error}): nothing more was done, try again") from None
-    finally:
-        store.close()
+    except BadData as error:
+        raise InputError(f"the store cannot hold this ({error}): give another text") from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"{error.object!a} is no text that a store can hold: give another") from None

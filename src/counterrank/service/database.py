@@ -90,7 +90,7 @@ class Database:
         return made
 
     def _prepare_file(self) -> None:
-        with self._turn(), self.engine.connect() as connection:
+        with self._turn(), self.away(), self.engine.connect() as connection:
             mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
             if mode != "wal":
                 raise InputError(

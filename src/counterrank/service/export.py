@@ -18,7 +18,7 @@ from counterrank.service.batch import unpack
 from counterrank.service.database import Database
 from counterrank.words import counted
 
-ROWS = 20_000  # in memory at a time
+ROWS = 10_000  # in memory at a time
 SECONDS = 86_400
 _COLUMNS = {
     "query": pa.string(),

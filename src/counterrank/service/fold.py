@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection
@@ -43,11 +43,13 @@ def advance(database: Database) -> int:
                 return folded
             until = min(last, folded + STEP)
             found = changes(database, connection, folded, until)
-        cells, step = _fitting(found, until)
-        with database.writing() as connection:
-            if number(connection, "folded_to") == (folded,):  # else somebody else was quicker
+        for cells, step in _parts(found, until):
+            with database.writing() as connection:
+                if number(connection, "folded_to") != (folded,):
+                    break  # somebody else was quicker
                 add(database, connection, "evidence", cells)
                 set_number(database, connection, "folded_to", step)
+            folded = step
 
 
 def catch_up(database: Database, connection: Connection) -> int:
@@ -59,14 +61,15 @@ def catch_up(database: Database, connection: Connection) -> int:
     return last
 
 
-def _fitting(found: list[Change], until: int) -> tuple[Cells, int]:
-    """As many changes as fit into one transaction, added up; and up to which event these are."""
+def _parts(found: list[Change], until: int) -> Iterator[tuple[Cells, int]]:
+    """Changes added up, as many at a time as fit into one transaction; and up to which event these are."""
     cells: Cells = {}
     for change in found:
         if cells and len(cells) + len(change.items) > CELLS:
-            return cells, change.sequence - 1
+            yield cells, change.sequence - 1
+            cells = {}
         added([change], cells)
-    return cells, until
+    yield cells, until
 
 
 def add(database: Database, connection: Connection, table: str, cells: Cells) -> None:

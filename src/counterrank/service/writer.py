@@ -46,7 +46,8 @@ class Writer:
         with self._wake:
             if self._closed:
                 raise Away("the store is closed")
-            if self._began is not None and time.monotonic() - self._began > STUCK:
+            began = self._began  # read once: the thread that writes may end its batch meanwhile
+            if began is not None and time.monotonic() - began > STUCK:
                 raise Away(f"a transaction takes more than {STUCK:g} seconds")
             if len(self._waiting) >= self.queue:
                 raise Away(f"{self.queue} operations wait already")
