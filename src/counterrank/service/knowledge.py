@@ -1,0 +1,145 @@
+"""What one worker knows: evidence, priors and the policy setting, kept up to date with what others write."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+
+from counterrank.errors import InputError
+from counterrank.service.bodies import Refused
+from counterrank.service.events import Away, Change, PolicySetting, Reload
+from counterrank.service.policies import Policies
+from counterrank.service.prior import Prior
+from counterrank.service.settings import Settings
+from counterrank.service.shared import Shared
+from counterrank.service.state import State
+from counterrank.service.store import Store
+
+log = logging.getLogger("counterrank.service")
+PRIOR = "prior.json"  # the file of a model
+PAUSE = 0.2  # seconds between looks at what others did
+STEP = 10_000  # events taken in at a time
+
+
+class Knowledge:
+    """The state of one worker, the setting it ranks by, and how both follow the store."""
+
+    def __init__(self, settings: Settings, store: Store, shared: Shared) -> None:
+        self.settings, self.store, self.shared = settings, store, shared
+        self.curve = settings.curve()
+        self.state = State(self.curve)
+        self.policies = Policies(settings.policies)
+        self.setting = PolicySetting(settings.policy, settings.exploration, settings.randomise)
+        self.ready = self.store_away = False
+        self.items_version = 0
+        self._following = asyncio.Lock()
+        self._meanwhile: list[Change] | None = None
+
+    async def begin(self) -> None:
+        """Load the evidence, and know all that has happened."""
+        self.store.listen(self._own)
+        await self._reload()
+        await self.refresh()
+        await self.follow()
+        await self.follow_model()
+        self.ready = True
+
+    def _own(self, changes: Sequence[Change]) -> None:
+        """What this worker's events changed, before they are answered."""
+        if self._meanwhile is not None:
+            self._meanwhile += changes
+        self.state.apply(each for each in changes if each.sequence > self.state.loaded)
+
+    async def _reload(self) -> None:
+        """Another state from the store; what this worker writes meanwhile is added to it."""
+        self._meanwhile = []
+        fresh = await asyncio.to_thread(self._fresh)
+        meanwhile, self._meanwhile = self._meanwhile, None
+        fresh.apply(each for each in meanwhile if each.sequence > fresh.loaded)
+        self.state = fresh
+
+    def _fresh(self) -> State:
+        """Evidence as it is folded, and all events since: ours too."""
+        fresh = State(self.curve, self.state.prior)
+        self.items_version, features = self.store.features_since(0)
+        fresh.put(features)
+        fresh.load(self.store.load())
+        last = self.store.last()
+        while fresh.as_of < last:
+            until = min(fresh.as_of + STEP, last)
+            changes = self.store.follow(fresh.as_of, STEP, fresh.generation)
+            fresh.apply(each for each in changes if each.sequence <= until)
+            fresh.as_of = until
+        fresh.loaded = last
+        return fresh
+
+    async def follow(self) -> None:
+        """Take in what other workers wrote: one at a time, or it would be counted twice."""
+        async with self._following:
+            await self._follow()
+
+    async def _follow(self) -> None:
+        while True:
+            since = self.state.as_of
+            try:
+                reached, changes = await asyncio.to_thread(self.store.others, since, STEP, self.state.generation)
+            except Reload:
+                await self._reload()
+                continue
+            self.state.apply(changes)
+            self.state.reached(reached)
+            if reached - since < STEP:
+                return
+
+    async def follow_items(self) -> None:
+        """Take in features that were put."""
+        version, features = await asyncio.to_thread(self.store.features_since, self.items_version)
+        if version > self.items_version:
+            self.items_version = version
+            self.state.put(features)
+
+    async def follow_model(self) -> None:
+        """Take in another version of the prior, all of it at once; one that cannot be read changes nothing."""
+        serving = (await asyncio.to_thread(self.store.numbers)).get("model", 0)
+        if str(serving) == self.state.prior.version or not serving:
+            return
+        found = await asyncio.to_thread(self.store.model, serving)
+        if found is not None and PRIOR in found.files:
+            try:
+                self.state.believe(Prior.of_json(found.files[PRIOR], str(serving)))
+            except InputError as error:
+                log.error("model", extra={"fields": {"version": serving, "error": str(error)}})
+
+    async def watch(self) -> None:
+        """Follow other workers, features, models and the setting for ever; a store that is away is tried again."""
+        turn = 0
+        while True:
+            await asyncio.sleep(PAUSE)
+            turn += 1
+            try:
+                await self.follow()
+                if turn % 2 == 0:
+                    self.adopt(await asyncio.to_thread(self.store.setting))
+                    await self.follow_items()
+                    await self.follow_model()
+                self.store_away = False
+            except Away:
+                self.store_away = True
+            except Exception:
+                log.exception("watch")
+
+    async def refresh(self) -> None:
+        """The policy setting as it stands in the store."""
+        with contextlib.suppress(Away):
+            self.adopt(await asyncio.to_thread(self.store.setting))
+
+    def adopt(self, setting: PolicySetting) -> None:
+        """Rank by this setting from now on. Where none was ever put, by that of the start."""
+        if setting.epoch > self.setting.epoch:
+            if not self.policies.knows(setting.name):
+                with contextlib.suppress(Refused):
+                    self.policies.find(setting.name)
+            self.setting = setting
+            self.shared.raise_epoch(setting.epoch)
