@@ -25,7 +25,7 @@ from counterrank.cli.files import Reads, marks
 from counterrank.service.store import Store
 from service.service_worlds import given, shown, written
 
-SLOW = {"reproduce", "demo"}  # a good call of these takes long: only what is refused is tried
+SLOW = {"reproduce", "demo", "warm"}  # a good call of these takes long: only what is refused is tried
 READS_A_LOG = [
     name for name in COMMANDS if any(p.argument and p.name == "log" for p in every_parameter() if p.command == name)
 ]
@@ -76,6 +76,7 @@ def usual(command: str, without: str = "") -> list[str]:
         "log export": {"--out": "export.jsonl"}, "log backup": {"--out": "copy.db"},
         "log erase": {"--item": "a"}, "log import": {"--store": "new.db", "--again": None},
         "log restore": {"--store": f"restored-{next(COUNTER)}.db"},
+        "serve": {"--store": "sqlite:///store.db", "--verify": None},  # without the last it would go on for ever
         "simulate": {"--out": "made.jsonl", "--impressions": "50", "--queries": "3", "--items": "4", "--k": "3"},
     }.get(command, {})  # fmt: skip
     return words + [word for name, value in needed.items() if name != without for word in (name, value) if word]

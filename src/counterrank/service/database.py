@@ -194,6 +194,10 @@ class Database:
 def parse(url: str) -> URL:
     """The address of a store: sqlite:///PATH, postgresql://…, or the path of a SQLite file."""
     try:
+        url.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError("the store has a name that is no text (not UTF-8): give it another") from None
+    try:
         found = make_url(url if "://" in url else f"sqlite:///{url}")
     except (ArgumentError, ValueError):
         raise _unknown(url) from None
