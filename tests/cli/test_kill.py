@@ -206,7 +206,7 @@ def test_stopped_while_writing(name: str, tmp_path: Path, log: str) -> None:
     said = process.communicate(timeout=120)[1]
     assert process.returncode in (128 + number, -number)
     each.check(number, process.returncode, said)
-    changed = [file for file, content in each.files().items() if content != OLD and not file.startswith(".")]
+    changed = [file for file, content in each.files().items() if content != OLD and not Path(file).name.startswith(".")]
     assert len(changed) == (1 if where == "renamed" else 0)
 
 

@@ -46,13 +46,15 @@ def _checked(url: str) -> str:
 
 
 def _headers(token: str | None) -> dict[str, str]:
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise InputError("the token has characters that no header can carry: expected one line of plain ASCII")
     return {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
 
 
 class Client:
     """A service at `url`. `timeout`: seconds for each try; `tries`: how often a call is made at most.
 
-    >>> client = Client("http://127.0.0.1:8080", token="…")
+    >>> client = Client("http://127.0.0.1:8080")
     >>> page = client.rank("shoes", ["a", "b", "c"], user="u1")  # doctest: +SKIP
     >>> client.feedback(page.impression, clicks=page.items[:1]).counted  # doctest: +SKIP
     1
