@@ -55,11 +55,11 @@ def accounted(words: list[str], log: str, folder: Path, marks: set[str], used: i
 
 
 def cells() -> Iterator[Any]:
-    """Every command on every form of log; by Ibis, which is slow to plan, each on a third of them in turn, or all."""
+    """Every command on every form of log; by Ibis, which is slow to plan, each on a sixth of them in turn, or all."""
     for c, command in enumerate(COMMANDS):
         for f, form in enumerate(FORMS):
             yield pytest.param(command, form, "duckdb")
-            yield pytest.param(command, form, "ibis", marks=[pytest.mark.slow] if (c + f) % 3 else [])
+            yield pytest.param(command, form, "ibis", marks=[pytest.mark.slow] if (c + f) % 6 else [])
 
 
 @pytest.mark.parametrize(("command", "form", "engine"), list(cells()))

@@ -175,20 +175,20 @@ def test_every_command_that_reads_a_log_is_here() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_rows_in_any_form_give_one_answer(command: str, logs: dict[str, Any]) -> None:
-    """Each command on the log as it is and in three other forms, in turn."""
+    """Each command on the log as it is and in two other forms, in turn."""
     expected = told(command, logs["as it is"], logs)
     assert "refused" not in expected
     first = COMMANDS.index(command)
     names = list(FORMS)
-    for step in range(3):
-        name = names[(first + 3 * step) % len(names)]
+    for step in range(2):
+        name = names[(first + 4 * step) % len(names)]
         assert not list(differences(bare(expected), bare(told(command, logs[name], logs))))[:5], name
 
 
 BOUNDS = ("betting", "compare")  # what they say goes by how impressions are grouped
 
 
-@pytest.mark.parametrize("command", [c for i, c in enumerate(COMMANDS) if i % 2 == 0 or any(b in c for b in BOUNDS)])
+@pytest.mark.parametrize("command", [c for i, c in enumerate(COMMANDS) if i % 3 == 0 or any(b in c for b in BOUNDS)])
 def test_another_engine_gives_the_same_answer(command: str, logs: dict[str, Any]) -> None:
     expected = told(command, logs["as it is"], logs)
     other = told(command, logs["counted" if "clicks" in command else "shuffled"], logs, "--engine", "ibis")
