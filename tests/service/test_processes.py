@@ -129,9 +129,12 @@ def test_without_tokens_only_loopback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--k", "101"], ["--examination", "2"], ["--store", "mysql://x"], ["--config", "none"]]
-)
-def test_bad_settings_are_said_in_one_line(tmp_path: Path, words: list[str]) -> None:
+    "words",
+    [["--k", "101"], ["--examination", "2"], ["--store", "mysql://x"], ["--config", "none"], ["--policies", "none"],
+     ["--policy", "none"], ["--policy", "../x"], ["--tokens", "none"]],
+)  # fmt: skip
+def test_bad_settings_are_said_in_one_line(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     from typer.testing import CliRunner
 
     from counterrank.cli import app

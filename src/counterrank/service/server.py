@@ -17,9 +17,11 @@ from typing import Any
 
 from counterrank.errors import InputError
 from counterrank.service.alarms import alarms
+from counterrank.service.bodies import Refused
 from counterrank.service.database import parse
 from counterrank.service.events import Away, PolicySetting
 from counterrank.service.metrics import Metrics
+from counterrank.service.policies import Policies
 from counterrank.service.retrain import Retraining
 from counterrank.service.secret import read_secret, secret_path
 from counterrank.service.settings import Settings
@@ -51,6 +53,7 @@ class Server:
     def __init__(self, settings: Settings, *, verbose: bool = True) -> None:
         settings.check_host()
         read_tokens(settings.tokens)
+        _check_policy(settings)
         self.settings, self.verbose = settings, verbose
         self.store = Store.open(settings.store)
         path = parse(settings.store)
@@ -210,6 +213,16 @@ def run_service(settings: Settings, *, verbose: bool = True, on_ready: Any = Non
                 after()
     finally:
         server.stop()
+
+
+def _check_policy(settings: Settings) -> None:
+    """A policy that no worker could serve is refused before anything begins."""
+    if settings.policies is not None and not os.path.isdir(settings.policies):
+        raise InputError(f"`policies` is {settings.policies}: there is no such folder")
+    try:
+        Policies(settings.policies).find(settings.policy)
+    except Refused as error:
+        raise InputError(f"`policy` cannot be served: {error}") from None
 
 
 def _hidden(store: str) -> str:
