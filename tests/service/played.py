@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import math
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,21 +61,30 @@ class Users:
         return sum(every) / len(policy)
 
 
+def counted_ids() -> Callable[[float], str]:
+    """Ids of impressions that are the same in every run: learning cuts a log in parts by them."""
+    numbers = itertools.count()
+    return lambda at: f"{next(numbers):032x}"
+
+
 @asynccontextmanager
 async def serving(folder: Path, **options: Any) -> AsyncIterator[tuple[Service, Any]]:
     """A service with its application, over a store in this folder."""
     settings = Settings(store=f"sqlite:///{folder / 'store.db'}", **options)
     service = Service(settings, Store.open(settings.store), Shared(folder / "shared"), b"secret" * 6)
     async with running(service):
+        service.random.seed(7)
         yield service, application(service, read_tokens(None), ROUTES)
 
 
 async def played(service: Service, users: Users, pages: int) -> None:
-    """So many pages asked for and clicked, some at a time."""
+    """So many pages asked for and clicked, some at a time, all shown before any is clicked: one outcome."""
 
-    async def one(query: str) -> int:
+    async def shown(query: str) -> Any:
         body = {"query": query, "items": users.worst_first(query)}
-        page = json.loads(await service.rank(json.dumps(body).encode()))
+        return json.loads(await service.rank(json.dumps(body).encode()))
+
+    async def answered(query: str, page: Any) -> int:
         clicks = users.clicked(query, [each["item"] for each in page["ranking"]])
         given = {"impression": page["impression"], "event": page["impression"], "clicks": clicks}
         await service.feedback(json.dumps(given).encode())
@@ -83,4 +93,4 @@ async def played(service: Service, users: Users, pages: int) -> None:
     names = list(users.attraction)
     for first in range(0, pages, TOGETHER):
         some = [users.rng.choice(names) for _ in range(min(TOGETHER, pages - first))]
-        users.clicks += await asyncio.gather(*map(one, some))
+        users.clicks += await asyncio.gather(*map(answered, some, await asyncio.gather(*map(shown, some))))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,10 +20,11 @@ LOOKS = 1 / np.log2(np.arange(K) + 2)
 def served_log(served: Worker, attraction: np.ndarray, rng: np.random.Generator, path: Path) -> None:
     """Pages for position-based users, who click; the posterior learns all the time."""
 
-    async def one(turn: int) -> None:
-        query = int(rng.integers(QUERIES))
+    async def shown(query: int) -> Any:
         body = {"query": f"q{query}", "items": [f"i{i}" for i in range(ITEMS)], "k": K}
-        answer = json.loads((await served.request("POST", "/rank", body)).content)
+        return (await served.request("POST", "/rank", body)).json
+
+    async def answered(turn: int, query: int, answer: Any) -> None:
         page = [int(each["item"][1:]) for each in answer["ranking"]]
         hits = rng.random(K) < LOOKS * attraction[query, page]
         clicks = [f"i{item}" for item, hit in zip(page, hits, strict=True) if hit]
@@ -31,7 +32,9 @@ def served_log(served: Worker, attraction: np.ndarray, rng: np.random.Generator,
         assert (await served.request("POST", "/feedback", given)).status == 200
 
     async def several(begin: int) -> None:
-        await asyncio.gather(*(one(turn) for turn in range(begin, begin + 20)))
+        queries = rng.integers(QUERIES, size=20).tolist()
+        answers = await asyncio.gather(*map(shown, queries))
+        await asyncio.gather(*map(answered, range(begin, begin + 20), queries, answers))
 
     for begin in range(0, PAGES, 20):
         served.run(several(begin))
@@ -46,6 +49,7 @@ def judged(folder: Path, seed: int) -> dict[str, tuple[float, float, float]]:
     chosen = np.array([[int(item[1:]) for item in target[f"q{q}"]] for q in range(QUERIES)])
     truth = float(np.mean([LOOKS @ attraction[q, chosen[q]] for q in range(QUERIES)]))
     with worker(folder, randomise=0.4, new_share=1.0) as served:
+        served.service.random.seed(seed)
         served_log(served, attraction, rng, folder / "log.parquet")
     log = pq.read_table(folder / "log.parquet").drop(["cluster"])  # no users: each page is one of its own
     found = cr.evaluate(log, target, estimators="ip,list")
@@ -53,8 +57,10 @@ def judged(folder: Path, seed: int) -> dict[str, tuple[float, float, float]]:
 
 
 def test_one_service_is_judged_from_its_export(tmp_path: Path) -> None:
-    for name, (lower, upper, _) in judged(tmp_path, 1).items():
-        assert 0 < upper - lower < 1, name
+    """One draw, always the same: the interval is three times as wide as the one that should hold the truth."""
+    for name, (lower, upper, truth) in judged(tmp_path, 1).items():
+        assert upper - lower > 0, name
+        assert abs((lower + upper) / 2 - truth) < 1.5 * (upper - lower), name
 
 
 @pytest.mark.slow
