@@ -21,10 +21,10 @@ from counterrank.compiled import njit
 from counterrank.posterior import slope_rise
 
 REACH = 30.0  # the lattice goes from −REACH to REACH
-COARSE = 0.5  # the step of level 0, halved from level to level
-LEVELS = 11
+COARSE = 0.5  # the step of level 0; two levels halve it
+LEVELS = 21
 FINE = 1.2  # the step in widths of the integrand
-GONE = 32.0  # what is this much lower, in logarithms, than the top is left out
+GONE = 24.0  # what is this much lower, in logarithms, than the top is left out
 
 
 class Grouped(NamedTuple):
@@ -63,7 +63,7 @@ def steps_of(most: float) -> list[float]:
     """
     steps = [COARSE]
     while len(steps) < LEVELS and steps[-1] ** 2 * most > FINE**2:
-        steps.append(steps[-1] / 2)
+        steps.append(steps[-1] / math.sqrt(2.0))
     return steps
 
 

@@ -41,7 +41,7 @@ class Alike:
         at = np.flatnonzero((number[cells.positions] >= 0) & (counted.shown > 0))
         rows, places = cells.rows[at], number[cells.positions[at]]
         shown, clicked = counted.shown[at], counted.clicked[at]
-        starts = np.searchsorted(rows, np.arange(cells.pairs + 1))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=cells.pairs))])
         keys = np.empty(cells.pairs, dtype=np.uint64)
         _keys(starts, places, shown, clicked, keys)
         _, first, of = np.unique(keys, return_index=True, return_inverse=True)
