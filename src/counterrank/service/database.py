@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -24,6 +26,7 @@ except ImportError:  # not on Windows: there SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
 
 WRITERS = 0x636F756E746572  # the number of PostgreSQL's lock that writers of a store take turns by
+TOGETHER = 64  # rows that SQLite takes in one statement: a power of two
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "cache_size=-65536", "temp_store=MEMORY")
 _PATIENCE = {  # seconds until a PostgreSQL that does not answer counts as away
     "connect_timeout": 3,
@@ -153,8 +156,19 @@ class Database:
 
     def write(self, connection: Connection, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement with ? for parameters once for each row."""
-        if rows:
-            self._cursor(connection).executemany(self.statement(text), rows)
+        if not rows:
+            return
+        cursor = self._cursor(connection)
+        if not self.lite or " VALUES (" not in text:
+            cursor.executemany(self.statement(text), rows)
+            return
+        begin, size = 0, TOGETHER
+        while begin < len(rows):  # SQLite lets go of the interpreter with each run: one for many rows waits but once
+            while size > len(rows) - begin:
+                size //= 2
+            some = rows[begin : begin + size]
+            cursor.execute(_repeated(text, size), tuple(itertools.chain.from_iterable(some)))
+            begin += size
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -189,6 +203,18 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+@cache
+def _repeated(text: str, times: int) -> str:
+    """An INSERT of one row as one of several.
+
+    >>> _repeated("INSERT INTO t (a, b) VALUES (?, ?)", 2)
+    'INSERT INTO t (a, b) VALUES (?, ?), (?, ?)'
+    """
+    head, _, rest = text.partition(" VALUES (")
+    row, _, tail = rest.partition(")")
+    return f"{head} VALUES " + ", ".join([f"({row})"] * times) + tail
 
 
 def parse(url: str) -> URL:

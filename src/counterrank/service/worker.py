@@ -29,6 +29,7 @@ from counterrank.service.store import Store
 from counterrank.service.tokens import read_tokens
 
 log = logging.getLogger("counterrank.service")
+SWITCH = 0.0002  # seconds after which the thread that writes gets its turn, however busy the others are
 COLLECT = (20_000, 50, 50)  # answers have no cycles: to look for some rarely is enough
 GRACE = 10  # seconds that requests have to end
 
@@ -78,6 +79,7 @@ async def running(service: Service) -> AsyncIterator[None]:
 
 async def serve(job: Job) -> None:
     """Serve until a signal comes, or the supervisor has gone."""
+    sys.setswitchinterval(SWITCH)
     service, app = made(job)
     sock = socket.socket(fileno=job.socket)
     sock.setblocking(False)
