@@ -43,13 +43,14 @@ def plain_zero(text: str) -> str:
 def percent(share: float) -> str:
     """A share for people, told apart from none and all of it.
 
-    >>> percent(0.1234), percent(0.00012), percent(1.0), percent(0.99999)
-    ('12.3%', '0.012%', '100%', '99.999%')
+    >>> percent(0.1234), percent(0.00012), percent(1.0), percent(0.99952), percent(0.99999), percent(1.01658)
+    ('12.3%', '0.012%', '100%', '99.95%', '99.999%', '101.7%')
     """
     if share in (0.0, 1.0):
         return f"{share:.0%}"
-    if share > 0.999:
-        return f"{100 * share:.3f}%" if share < 0.99999 else f"{100 * share:.6g}%"
+    if 0.999 < share < 1.0:
+        digits = next((digits for digits in range(2, 12) if round(100 * share, digits) < 100.0), 12)
+        return f"{100 * share:.{digits}f}%"
     return f"{share:.1%}" if share >= 0.001 else f"{100 * share:.2g}%"
 
 

@@ -47,7 +47,9 @@ class Comparisons(Answer):
             return "Cannot tell, or do not ship: no target is certainly better than the baseline."
         best = max(wins, key=lambda name: self.comparisons[name].lower or 0.0)
         least = number(self.comparisons[best].lower)
-        return f"Ship {best}: of {counted(len(wins), 'certain winner')} it has the highest lower bound, {least} more."
+        if len(wins) == 1:
+            return f"Ship {best}: it is the one certain winner, by {least} or more."
+        return f"Ship {best}: of {len(wins)} certain winners it has the highest lower bound, {least} more."
 
     def summary(self) -> str:
         first = next(iter(self.comparisons.values()))
