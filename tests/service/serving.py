@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,18 +37,21 @@ class Worker:
         self.service, self.app, self.loop = service, app, loop
 
     def call(
-        self, method: str, path: str, body: Any = None, token: str | None = None, chunks: int | None = None
-    ) -> Reply:
-        return self.run(self.request(method, path, body, token, chunks))
+        self, method: str, path: str, body: Any = None, token: str | None = None, chunks: int | None = None,
+        more: Sequence[tuple[bytes, bytes]] = (),
+    ) -> Reply:  # fmt: skip
+        return self.run(self.request(method, path, body, token, chunks, more))
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     async def request(
-        self, method: str, path: str, body: Any = None, token: str | None = None, chunks: int | None = None
-    ) -> Reply:
+        self, method: str, path: str, body: Any = None, token: str | None = None, chunks: int | None = None,
+        more: Sequence[tuple[bytes, bytes]] = (),
+    ) -> Reply:  # fmt: skip
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
+        headers += more
         if chunks is None:
             headers.append((b"content-length", str(len(content)).encode()))
         size = chunks or max(len(content), 1)

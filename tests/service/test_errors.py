@@ -225,3 +225,10 @@ def test_429_too_many_requests(tmp_path: Path) -> None:
         assert 1 <= int(reply.headers["retry-after"]) <= 2
         assert served.call("POST", "/rank", b"{", "ranker-token").status == 400  # each token has its own rate
         assert served.call("GET", "/healthz").status == 200
+
+
+def test_403_for_a_page_of_another_site_where_no_tokens_are_set(served: Worker) -> None:
+    host = (b"host", b"127.0.0.1:8080")
+    for path in ("/rank", "/feedback"):
+        refused(served.call("POST", path, GOOD, more=[host, (b"origin", b"http://elsewhere.example")]), 403)
+    assert served.call("POST", "/rank", GOOD, more=[host, (b"origin", b"http://127.0.0.1:8080")]).status == 200

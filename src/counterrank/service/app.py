@@ -133,6 +133,8 @@ class App:
             allowed = ", ".join(self.operations)
             raise Refused(405, "method_not_allowed", f"{method} is not possible here: use {allowed}", allowed)
         caller = self.tokens.caller(None) if self.tokens.open else None
+        if self.tokens.open and method in ("POST", "PUT") and _foreign(scope):
+            raise Refused(403, "forbidden", "a web page of another site asks, and no tokens are set: use --tokens")
         if not operation.open:
             caller = caller or self.tokens.caller(header(scope, b"authorization"))
             caller.need(operation.right)
@@ -145,6 +147,12 @@ class App:
         wait = self.service.shared.wait(caller.number, rate, max(1.0, rate))
         if wait > 0:
             raise Refused(429, "too_many_requests", f"at most {rate:g} requests a second: try again", retry=wait)
+
+
+def _foreign(scope: Any) -> bool:
+    """Whether a browser sent this for a page of another site."""
+    origin = header(scope, b"origin")
+    return origin is not None and origin.partition(b"://")[2] != header(scope, b"host")
 
 
 _NOBODY = Caller(0, frozenset())
