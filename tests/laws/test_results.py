@@ -30,7 +30,11 @@ PAGES = [(Q, [A, "b", "c"]), (Q, ["b", A, "c"]), ("q2", ["x", "y"]), ("q2", ["y"
 OFTEN = {A: 0.8, "b": 0.3, "c": 0.1, "x": 0.7, "y": 0.15}  # clicked, at the top: items differ, so that fits are quick
 DRAWN = random.Random(3)
 ROWS = [
-    {"query": q, "items": items, "clicks": [int(DRAWN.random() < OFTEN[item] / (k + 1)) for k, item in enumerate(items)]}
+    {
+        "query": q,
+        "items": items,
+        "clicks": [int(DRAWN.random() < OFTEN[item] / (k + 1)) for k, item in enumerate(items)],
+    }
     | {"day": i // 16}
     for i, (q, items) in enumerate(PAGES * 12)
 ]
