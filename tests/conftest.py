@@ -1,9 +1,9 @@
 """Spark's tests go together on one worker, since Spark is slow to start, and before all others.
 
 They are known by their ids, which have `spark` in them: the process that hands tests out to workers has nothing else.
-(xdist's own groups do not hold with pytest 9.2.) What hypothesis draws is drawn the same way in every run, on any
-machine, so that what failed once fails again. Workers share the processors, so that none multiplies matrices with
-threads of its own.
+(xdist's own groups do not hold with pytest 9.2.) The tests of a file in TOGETHER are on one worker too. What
+hypothesis draws is drawn the same way in every run, on any machine, so that what failed once fails again. Workers
+share the processors, so that none multiplies matrices with threads of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pytest
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read when NumPy is imported, which no plugin has done yet
     os.environ.setdefault(_name, "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the suite starts many processes: each would parse all of the source
+# files whose tests share what takes long to make: on two workers it would be made twice
+TOGETHER = ("tests/laws/test_results.py", "tests/cli/test_plugins.py")
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
 
@@ -34,7 +36,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class SparkTogether(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if _on_spark(nodeid) else nodeid
+            file = nodeid.partition("::")[0]
+            return "spark" if _on_spark(nodeid) else file if file in TOGETHER else nodeid
 
     return SparkTogether(config, log)
 

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hostile_cli import every_parameter, run, wrong_with, wrong_with_json, wrong_with_page
 from hostile_values import (
@@ -14,7 +16,6 @@ from hostile_values import (
     TEXTS,
     WHOLE,
     good_log,
-    lines,
     odd_logs,
     odd_policies,
     write_all,
@@ -51,27 +52,26 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("COUNTERRANK_DATA", raising=False)
-    (tmp_path / "log.jsonl").write_bytes(lines(good_log()))
     with Store.open("store.db") as store:
         page = shown()
         written(store, page, given(page.impression, "a"))
         store.backup("backup.db")
     both = [{"query": query, "items": ["b", "a", "c"]} for query in "qp"]
     pairs = [{"query": query, "item": item} for query in "qp" for item in "abc"]
-    (tmp_path / "new.jsonl").write_bytes(lines(both))
-    (tmp_path / "pairs.jsonl").write_bytes(lines(pairs))
-    (tmp_path / "features.jsonl").write_bytes(lines([{**row, "price": i % 4} for i, row in enumerate(pairs)]))
+    priced = [{**row, "price": i % 4} for i, row in enumerate(pairs)]
+    for name, rows in {"log": good_log(), "new": both, "pairs": pairs, "features": priced}.items():
+        pq.write_table(pa.Table.from_pylist(rows), f"{name}.parquet")  # read in a tenth of the time that text takes
     return tmp_path
 
 
 def usual(command: str, without: str = "") -> list[str]:
     """A good call of a command, without one of its options."""
-    words = command.split() + (["log.jsonl"] if command in READS_A_LOG and without != "log" else [])
-    words += ["new.jsonl"] if command == "rank" and without != "policy" else []
+    words = command.split() + (["log.parquet"] if command in READS_A_LOG and without != "log" else [])
+    words += ["new.parquet"] if command == "rank" and without != "policy" else []
     words += ["store.db"] if command in OF_A_STORE and without != "store" else []
     words += ["backup.db"] if command == "log restore" and without != "backup" else []
     needed = {
-        "evaluate": {"--target": "new.jsonl"}, "compare": {"--target": "new.jsonl"},
+        "evaluate": {"--target": "new.parquet"}, "compare": {"--target": "new.parquet"},
         "rank": {"--out": "ranked.jsonl"}, "learn": {"--out": "learnt"},
         "log export": {"--out": "export.jsonl"}, "log backup": {"--out": "copy.db"},
         "log erase": {"--item": "a"}, "log import": {"--store": "new.db", "--again": None},
@@ -177,9 +177,9 @@ VARIANTS = {
     "evaluate": [
         "--interval bootstrap", "--interval empirical-bernstein", "--interval hoeffding --reward-range=-1e50,1e50",
         "--interval sequence", "--interval theorem3", "--logging propensity", "--metric clicks --clip auto",
-        "--estimator pi,wpi,rctr", "--features features.jsonl --estimator dm,dr,dr-list", "--report page.html",
+        "--estimator pi,wpi,rctr", "--features features.parquet --estimator dm,dr,dr-list", "--report page.html",
         "--metric clicks --weights 1e50,1e-50,0", "--metric clicks --examination em", "--confidence 0.999999999",
-        "--features features.jsonl --model tree", "--estimator best", "--clip 1e-50", "--per-query queries.jsonl",
+        "--features features.parquet --model tree", "--estimator best", "--clip 1e-50", "--per-query queries.jsonl",
     ],
     "compare": [
         "--estimator list", "--estimator pi --report page.html", "--weights 1e50,1e50,1e50", "--report page.html",
@@ -190,13 +190,13 @@ VARIANTS = {
     "clicks": ["--prior fit", "--prior 1e-300,1e300", "--split day", "--scope query", "--prior grid --iterations 1"],
     "optimize": [
         "--by lp-list", "--by lp-ip --clip 1e-50", "--by lp-pbm", "--by lp-item", "--by ips", "--by ip-ips", "--by pi",
-        "--by pi-opt --features features.jsonl", "--bound hoeffding --delta 5e-324", "--bound kl --click-model pbm",
+        "--by pi-opt --features features.parquet", "--bound hoeffding --delta 5e-324", "--bound kl --click-model pbm",
         "--bound mle --click-model dcm", "--prior 1e-300,1e300 --bound bayes", "--delta auto",
     ],
     "learn": [
         "--gate genspec", "--gate sea --confidence 1e-50", "--special both --confidence 0.99999999", "--seed 7",
         "--confidence none",
-        "--features features.jsonl --model ridge", "--weights 1e50,1e-50,0", "--examination em", "--clip 1e-50",
+        "--features features.parquet --model ridge", "--weights 1e50,1e-50,0", "--examination em", "--clip 1e-50",
         "--logging uniform", "--report page.html", "--selection-share 1e-9", "--top 1",
     ],
     "check": ["--top 1", ""],

@@ -86,6 +86,23 @@ backwards = mine:Backwards
 ROWS = {"query": ["q"] * 4, "items": [["a", "b"]] * 3 + [["b", "a"]], "clicks": [[1, 0], [0, 0], [1, 1], [1, 0]]}
 
 
+EVALUATED = ["evaluate", "log.jsonl", "--target", "policy"]
+COMMANDS = {
+    "estimator": [*EVALUATED, "--json", "--estimator", "tame,ip,rctr"],
+    "model": ["clicks", "log.jsonl", "--test", "log.jsonl", "--model", "of-query", "--json"],
+    "unknown": [*EVALUATED, "--estimator", "tamme"],
+}
+ASK = """
+import json, sys
+import mine
+from counterrank.cli import app
+from typer.testing import CliRunner
+mine.Backwards({'q': ['a', 'b']}).save('policy')
+ended = {name: CliRunner().invoke(app, words) for name, words in json.loads(sys.argv[1]).items()}
+print(json.dumps({name: [each.exit_code, each.stdout, each.stderr] for name, each in ended.items()}))
+"""
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a package, as an installer leaves it, and a log."""
@@ -97,48 +114,50 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(POINTS)
     (folder / "log.jsonl").write_text("".join(json.dumps(dict(zip(ROWS, row))) + "\n" for row in zip(*ROWS.values())))  # noqa: B905
-    run(folder, "-c", "import mine; mine.Backwards({'q': ['a', 'b']}).save('policy')")
     return folder
 
 
-def run(folder: Path, *words: str, code: int = 0) -> str:
-    """What a Python with that package prints: answers, or the one line of an error."""
+@pytest.fixture(scope="module")
+def said(place: Path) -> dict[str, str]:
+    """What the commands said in one Python with that package: answers, or the one line of an error."""
+    found = json.loads(run(place, "-c", ASK, json.dumps(COMMANDS)))
+    for name, (code, _, stderr) in found.items():
+        assert (code, stderr.count("\n")) == ((2, 1) if name == "unknown" else (0, 0)), stderr
+    return {name: stderr or stdout for name, (_, stdout, stderr) in found.items()}
+
+
+def run(folder: Path, *words: str) -> str:
+    """What a Python with that package prints."""
     paths = os.pathsep.join([str(folder), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, check=False, cwd=folder,
         env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200", "NO_COLOR": "1"},
     )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    assert done.stderr.count("\n") == (1 if code else 0), done.stderr
-    return done.stderr if code else done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
 
 
-def command(folder: Path, *words: str, code: int = 0) -> str:
-    return run(folder, "-m", "counterrank", *words, code=code)
-
-
-def test_an_estimator_and_a_policy(place: Path) -> None:
-    asked = ("evaluate", "log.jsonl", "--target", "policy", "--json")
-    answer = json.loads(command(place, *asked, "--estimator", "tame,ip,rctr"))
-    values = {row["estimator"]: row["value"] for row in answer["estimates"]}
+def test_an_estimator_and_a_policy(said: dict[str, str]) -> None:
+    values = {row["estimator"]: row["value"] for row in json.loads(said["estimator"])["estimates"]}
     # b at 1 came once in four, and was clicked then: a weight of 4, or of 1 / (0.9/4 + 0.1)
     assert values == {"tame": pytest.approx(1 / 1.3), "ip": 1.0, "rctr": 1.0}
 
 
-def test_a_click_model(place: Path) -> None:
-    found = json.loads(command(place, "clicks", "log.jsonl", "--test", "log.jsonl", "--model", "of-query", "--json"))
-    assert [row["model"] for row in found["models"]] == ["of-query"]
+def test_a_click_model(said: dict[str, str]) -> None:
+    assert [row["model"] for row in json.loads(said["model"])["models"]] == ["of-query"]
 
 
 def test_help_lists_them(place: Path) -> None:
-    said = " ".join(command(place, "evaluate", "--help").replace("│", " ").split())
-    assert "dr-list, broken, no-estimator, other-name, tame; left out: mine 1.0 offers 'ip', a name" in said
-    assert "ccm, of-query" in " ".join(command(place, "clicks", "--help").replace("│", " ").split())
+    told = {}
+    for name in ("evaluate", "clicks"):
+        shown = run(place, "-m", "counterrank", name, "--help")
+        told[name] = " ".join(shown.replace("│", " ").split())
+    assert "dr-list, broken, no-estimator, other-name, tame; left out: mine 1.0 offers 'ip', a name" in told["evaluate"]
+    assert "ccm, of-query" in told["clicks"]
 
 
-def test_what_cannot_be_used_is_said_in_one_line(place: Path) -> None:
-    asked = ("evaluate", "log.jsonl", "--target", "policy", "--estimator")
-    assert "did you mean 'tame' or 'other-name'? Choose from list" in command(place, *asked, "tamme", code=2)
+def test_what_cannot_be_used_is_said_in_one_line(said: dict[str, str], place: Path) -> None:
+    assert "did you mean 'tame' or 'other-name'? Choose from list" in said["unknown"]
     code = """
 import counterrank as cr
 for name, words in {
@@ -182,7 +201,7 @@ assert ESTIMATORS.get("tame") and ESTIMATORS.get("nobody") is None and "nobody" 
     run(place, "-c", code)
 
 
-def test_the_laws_judge_them(place: Path) -> None:
+def test_the_laws_judge_them(said: dict[str, str], place: Path) -> None:
     code = """
 import mine
 from counterrank.checks import check_click_model, check_estimator, check_policy

@@ -56,7 +56,10 @@ def run(words: list[str]) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+# by Ibis the matrix of tests/laws asks the same in every run
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=[pytest.mark.slow] * ("ibis" in each)) for each in COMMANDS]
+)
 def test_rows_are_accounted_for(command: str, log: Path, tmp_path: Path) -> None:
     aside, number = tmp_path / "bad.jsonl", len(range(0, ROWS, EVERY))
     name, *options = command.split()

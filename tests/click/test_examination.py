@@ -135,9 +135,9 @@ def test_recovers_a_simulated_curve_at_scale_in_time() -> None:
     curve = 1 / np.arange(1, 11)
     n, c = counts(11, 50_000, curve, 20)
     fit_examination(n[:10], c[:10])  # compile
-    began = time.perf_counter()
+    began = time.process_time()
     fit = fit_examination(n, c)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     np.testing.assert_allclose(fit.examination, curve, rtol=0.03)
     assert fit.notes == ()
 

@@ -40,7 +40,7 @@ def assert_equal(got: dict, wanted: dict) -> None:
 
 @pytest.mark.parametrize("seed", seeds(range(24), 12))
 def test_counts_are_those_of_plain_loops(engine, few, seed):
-    if few and seed >= 4:
+    if few and seed >= 2:
         pytest.skip("a few seeds do for an engine that is slow to start a job")
     world, rng = worlds.make_world(seed, "hostile" if seed % 3 == 0 else None), random.Random(seed)
     plan = a_plan(world, rng, all_items=seed % 2 == 0)
@@ -58,8 +58,8 @@ def test_counts_are_those_of_plain_loops(engine, few, seed):
 
 @pytest.mark.parametrize("seed", seeds(range(100, 112), 6))
 def test_only_wanted_rankings_and_their_beginnings_are_counted(engine, few, seed):
-    if few and seed >= 102:
-        pytest.skip("a few seeds do for an engine that is slow to start a job")
+    if few and seed > 100:
+        pytest.skip("one seed does for an engine that is slow to start a job")
     rng = random.Random(seed)
     rows = worlds.make_rows(rng, queries=3, style="hostile")
     wanted = worlds.table_target(rng, rows, "hostile", all_queries=True)
@@ -77,8 +77,8 @@ def test_only_wanted_rankings_and_their_beginnings_are_counted(engine, few, seed
 
 @pytest.mark.parametrize("seed", seeds(range(300, 312), 6))
 def test_pages_hold_every_ranking_beside_the_wanted_ones(engine, few, seed):
-    if few and seed >= 302:
-        pytest.skip("a few seeds do for an engine that is slow to start a job")
+    if few and seed > 300:
+        pytest.skip("one seed does for an engine that is slow to start a job")
     world, rng = worlds.make_world(seed, "hostile" if seed % 3 == 0 else None), random.Random(seed)
     wanted = WantedRankings(pa.array([world.rows[0]["query"]]), pa.array([world.rows[0]["items"]]))
     plan = replace(a_plan(world, rng), rankings=wanted, pages=rng.choice(["fit", "all"]))

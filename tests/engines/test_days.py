@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from datetime import timedelta
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -56,11 +57,13 @@ def table_of(rows: list[dict], kind: str = "integer") -> pa.Table:
     return table.set_column(table.column_names.index("day"), "day", day)
 
 
-@pytest.mark.parametrize("form", ["list", "long"])
-@pytest.mark.parametrize("metric", ["clicks", "reward"])
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_days_are_those_of_plain_loops(engine, few, kind, metric, form):
-    if few and (kind, form) not in (("date", "list"), ("text", "long")):
+CASES = list(product(KINDS, ["clicks", "reward"], ["list", "long"]))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=["-".join(each) for each in CASES])
+def test_days_are_those_of_plain_loops(engine, few, number):
+    kind, metric, form = CASES[number]
+    if few and (kind, metric, form) not in (("date", "clicks", "list"), ("text", "reward", "long")):
         pytest.skip("a few cases do for an engine that is slow to start a job")
     rng = random.Random(7)
     rows = worlds.make_rows(rng, queries=4, style="hostile", day=True, reward=True, impressions=form == "list")

@@ -35,8 +35,8 @@ def assert_same(got: dict, wanted: dict) -> None:
 @pytest.mark.parametrize("number", seeds(range(len(SHAPES) * 3), len(SHAPES)))
 def test_engines_agree_on_every_form_of_file(engine, few, number, tmp_path):
     form, kind = SHAPES[number % len(SHAPES)]
-    if few and (number >= len(SHAPES) or number % 3):
-        pytest.skip("some forms of files do for an engine that is slow to start a job: text comes to it as Parquet")
+    if few and number not in (1, 9):  # Parquet, which Spark reads itself, and JSON Lines in the long form
+        pytest.skip("two forms of files do for an engine that is slow to start a job: text comes to it as Parquet")
     world = worlds.make_world(7000 + number, "hostile" if number % 2 == 0 else None)
     shuffle = random.Random(number)
     if kind == "arrow":

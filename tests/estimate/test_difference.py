@@ -13,6 +13,7 @@ import pytest
 
 import counterrank as cr
 import worlds
+from seeds import in_turn
 
 ITEMS = "abc"
 QUERIES = ("p", "q", "r", "s", "t", "u", "v")
@@ -160,9 +161,9 @@ def wanted(name: str, one: Side, other: Side) -> tuple[float, float]:
     return a - b, (square / n / (n - 1)) ** 0.5
 
 
-@pytest.mark.parametrize("logging", ["log", "uniform"])
-@pytest.mark.parametrize("against", ["policy", "logging", "from logging"])
-@pytest.mark.parametrize("clip", [None, 1.4, 0.7])
+@pytest.mark.parametrize(
+    ("clip", "against", "logging"), in_turn([None, 1.4, 0.7], ["policy", "logging", "from logging"], ["log", "uniform"])
+)
 def test_influences_written_out(logging: str, against: str, clip: float | None) -> None:
     seed = len(logging) + len(against)
     rows = make_log(seed)
@@ -217,8 +218,7 @@ def test_dm_moves_as_its_regression_does(against: str) -> None:
     assert found.model["name"] == "ridge"
 
 
-@pytest.mark.parametrize("logging", ["log", "uniform"])
-@pytest.mark.parametrize("name", [*NAMES, "dm", "ip", "wip", "pbm", "item"])
+@pytest.mark.parametrize(("name", "logging"), in_turn([*NAMES, "dm", "ip", "wip", "pbm", "item"], ["log", "uniform"]))
 def test_nothing_differs_from_itself(name: str, logging: str) -> None:
     rows, policy = make_log(5, clicks=True), make_policy(5)
     extra = {"features": features_of(5)[1]} if name in ("dm", "dr", "dr-list") else {}

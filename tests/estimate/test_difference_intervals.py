@@ -12,10 +12,12 @@ from test_difference import ITEMS, QUERIES, features_of, given, make_log, make_p
 
 import counterrank as cr
 import worlds
+from seeds import in_turn
 
 
-@pytest.mark.parametrize("logging", ["log", "uniform"])
-@pytest.mark.parametrize("name", ["list", "wlist", "ip", "pbm", "item", "pi", "rctr"])
+@pytest.mark.parametrize(
+    ("name", "logging"), in_turn(["list", "wlist", "ip", "pbm", "item", "pi", "rctr"], ["log", "uniform"])
+)
 def test_a_query_stands_as_if_it_were_alone(name: str, logging: str) -> None:
     rows, one, two = make_log(11, 1400, clicks=True), make_policy(11), make_policy(12)
     asked = {"estimator": name, "logging": logging, "interval": "t", "examination": "reciprocal"}

@@ -6,6 +6,7 @@ import gzip
 import inspect
 import io
 import json
+import random
 from collections.abc import Callable, Sequence
 from csv import writer
 from pathlib import Path
@@ -19,6 +20,7 @@ from counterrank.cli import COMMANDS, function
 
 Row = dict[str, Any]
 NAN = float("nan")
+CLICKED = {"a": 0.8, "b": 0.3, "c": 0.1, "x": 0.7, "y": 0.15}  # how often, at the top
 COLUMNS = {
     "query": pa.string(),
     "items": pa.list_(pa.string()),
@@ -37,12 +39,16 @@ LONG = {
 
 
 def good_rows() -> list[Row]:
-    """Two queries, three days, rankings that vary: enough for every command."""
+    """Two queries, three days, rankings that vary, items that differ: enough for every command.
+
+    Were all items clicked alike, a curve by empirical Bayes would take ten times as long to fit.
+    """
+    rng = random.Random(3)
     pages = [("q1", ["a", "b", "c"]), ("q1", ["b", "a", "c"]), ("q2", ["x", "y"]), ("q2", ["y", "x"])]
     rows = []
     for i in range(48):
         query, items = pages[i % 4]
-        clicks = [float((i // 4 + k) % 3 == 0) for k in range(len(items))]
+        clicks = [float(rng.random() < CLICKED[item] / (k + 1)) for k, item in enumerate(items)]
         rows.append(
             {"query": query, "items": items, "clicks": clicks, "reward": sum(clicks), "day": float(i // 16),
              "propensity": 0.5, "item_propensities": [0.5] * len(items), "impressions": 1.0}

@@ -7,6 +7,7 @@ import importlib
 import json
 import math
 import pkgutil
+import random
 import re
 import weakref
 from collections.abc import Callable, Iterator
@@ -26,8 +27,15 @@ from counterrank.result.answer import Answer
 ODD = "<b>\x1b[2J&\u202e"
 Q, A = f"q1{ODD}", f"a{ODD}"
 PAGES = [(Q, [A, "b", "c"]), (Q, ["b", A, "c"]), ("q2", ["x", "y"]), ("q2", ["y", "x"])]
+OFTEN = {A: 0.8, "b": 0.3, "c": 0.1, "x": 0.7, "y": 0.15}  # clicked, at the top: items differ, so that fits are quick
+DRAWN = random.Random(3)
 ROWS = [
-    {"query": q, "items": items, "clicks": [int((i // 4 + k) % 3 == 0) for k in range(len(items))], "day": i // 16}
+    {
+        "query": q,
+        "items": items,
+        "clicks": [int(DRAWN.random() < OFTEN[item] / (k + 1)) for k, item in enumerate(items)],
+    }
+    | {"day": i // 16}
     for i, (q, items) in enumerate(PAGES * 12)
 ]
 TABLE = {name: [row[name] for row in [*ROWS, ROWS[0] | {"clicks": [2, 0, 0]}]] for name in ROWS[0]}  # the last is bad

@@ -80,10 +80,10 @@ def test_a_page_that_is_too_long() -> None:
 def test_an_item_costs_the_same_however_many_there_are() -> None:
     def seconds(count: int) -> float:
         memory = Memory(positions=2, names=["x"])
-        start = time.perf_counter()
+        start = time.process_time()
         for number in range(count):
             memory.add(f"q{number % 11}", str(number), [1.0])
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(100)
     assert seconds(8000) < 60 * max(seconds(1000), 0.005)

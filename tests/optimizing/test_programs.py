@@ -207,10 +207,10 @@ def test_a_thousand_queries_of_a_hundred_lists_take_seconds() -> None:
             "clicks": pa.FixedSizeListArray.from_arrays(pa.array(clicks.ravel()), 5).cast(pa.list_(pa.int8())),
         }
     )
-    started = time.perf_counter()
+    started = time.process_time()
     for by in ("lp-list", "lp-ip", "lp-pbm", "lp-item"):
         cr.optimize(log, by=by, clip=5.0)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_rewards_of_pages_may_be_negative_where_one_list_is_chosen() -> None:

@@ -438,10 +438,10 @@ def test_one_query_of_many_is_ranked_in_microseconds() -> None:
     asked = [str(query) for query in rng.integers(0, queries, 2000)]
     took = []
     for _ in range(5):
-        before = time.perf_counter()
+        before = time.process_time()
         for query in asked:
             policy.rank(query)
-        took.append((time.perf_counter() - before) / len(asked))
+        took.append((time.process_time() - before) / len(asked))
     assert min(took) < 100e-6  # about 5 µs on a quiet machine; before there was an index, milliseconds
 
 

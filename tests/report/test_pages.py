@@ -191,8 +191,8 @@ def test_many_queries_with_long_names_stay_small(tmp_path: Path) -> None:
         }
     )
     result = cr.evaluate(rows, {name: ["a", "b"] for name in names}, estimators="ip")
-    start = time.perf_counter()
+    start = time.process_time()
     made = result.report(tmp_path / "r.html", log=rows)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert made.stat().st_size < LARGEST
     assert "queries left out here" in read(made).text

@@ -13,7 +13,8 @@ total weight P(a at k). Turning the path of integration by θ bounds the Fourier
 
 and h is the largest step with 2 B(ω) ≤ 1e-15. Position 1 is a softmax. What is cut off is below 1e-17 each: times
 before any second arrival, times after K arrivals, items that surely have (x > 45) or have not arrived. Counts of
-arrivals come by prefix and suffix convolutions, sums and products of nonnegative numbers only, so nothing cancels.
+arrivals come by prefix and suffix convolutions, sums and products of nonnegative numbers only, so nothing cancels;
+where they can be many (more than 64), by halving the items again and again (`_others.py`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
+from counterrank.policy import _others
 from counterrank.policy.ordered import is_ranking
 
 _SURE = np.log(45.0)  # log(λt) beyond which the item has arrived: 45·exp(-45) = 1e-18
 _EARLY = -41.4  # log(λt) below which it has not: exp(-41.4) = 1e-18
 _FIRST = -20.5  # log(Λt) below which two have not: exp(-41)/2 < 1e-18
 _TAIL = 1e-17
+_WIDE = 64  # numbers of arrivals from which halving the items is quicker than convolving
 _SMALL = -600.0  # exp of it is still far from 0
 
 
@@ -62,12 +65,13 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
     size = len(logs)
     out = np.zeros((size, places))
     weight = np.exp(logs - logs[0])
-    out[:, 0] = weight / weight.sum()
+    first_place = weight / weight.sum()
     if places == 1:
+        out[:, 0] = first_place
         return out
-    x, gone, left = np.empty(size), np.empty(size), np.empty(size)
-    before = np.empty((size + 1, places))
-    after, others = np.empty(places), np.empty(places)
+    density, gone, left = np.empty(size), np.empty(size), np.empty(size)
+    before = np.empty((size + 1, min(places, _WIDE)))
+    row, rows = np.empty(places), _others.room_for(places if places > _WIDE else 0)
     sure = late = 0  # items :sure have arrived, items late: have not
     node = int(np.floor((_FIRST - logs[0] - np.log(weight.sum())) / step))
     while True:
@@ -84,44 +88,72 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
             continue
         rate = 0.0
         for a in range(sure, late):
-            x[a] = np.exp(logs[a] + s)
-            gone[a] = -np.expm1(-x[a])
-            left[a] = np.exp(-x[a])
-            rate += x[a]
+            x = np.exp(logs[a] + s)
+            gone[a] = -np.expm1(-x)
+            left[a] = np.exp(-x)
+            density[a] = step * x * left[a]
+            rate += x
         room = places - sure
-        width, bound = 1, rate  # P(n or more arrive) ≤ rate^n / n!
-        while width < room and bound > 1e-18:
-            width += 1
-            bound *= rate / width
-        before[sure, :width] = 0.0
-        before[sure, 0] = 1.0
-        for a in range(sure, late):
-            before[a + 1, 0] = before[a, 0] * left[a]
-            for n in range(1, width):
-                before[a + 1, n] = before[a, n] * left[a] + before[a, n - 1] * gone[a]
-        if width == room and before[late, :width].sum() < _TAIL:
+        width = _width(rate, room)
+        first, last = 0, width
+        if width <= _WIDE:
+            _before(left, gone, sure, late, width, before)
+            row[:width] = before[late, :width]
+        else:
+            first, last = _others.everyone(left, gone, sure, late, width, row)
+        if width == room and row[first:last].sum() < _TAIL:
             break
-        after[:width] = 0.0
-        after[0] = 1.0
-        for a in range(late - 1, sure - 1, -1):
-            density = step * x[a] * left[a]
-            others[:width] = 0.0
-            for i in range(width):
-                share = before[a, i] * density
-                for n in range(i, width):
-                    others[n] += share * after[n - i]
-            for n in range(width):
-                if sure + n > 0:
-                    out[a, sure + n] += others[n]
-            for n in range(width - 1, 0, -1):
-                after[n] = after[n] * left[a] + after[n - 1] * gone[a]
-            after[0] *= left[a]
+        if width <= _WIDE:
+            _add(density, left, gone, sure, late, width, before, out)
+        else:
+            _others.add(density, left, gone, sure, late, width, rows, out)
         for a in range(late, size):  # far from arriving, yet its small chance is kept in proportion
-            density = step * np.exp(logs[a] + s)
-            for n in range(width):
-                if sure + n > 0:
-                    out[a, sure + n] += density * before[late, n]
+            small = step * np.exp(logs[a] + s)
+            for n in range(first, last):
+                out[a, sure + n] += small * row[n]
+    out[:, 0] = first_place
     return out
+
+
+@njit(nogil=True)
+def _width(rate: float, room: int) -> int:  # pragma: no cover
+    """How many numbers of arrivals can be, of at most `room`: P(n or more arrive) ≤ rate^n / n!."""
+    width, bound = 1, rate
+    while width < room and bound > 1e-18:
+        width += 1
+        bound *= rate / width
+    return width
+
+
+@njit(nogil=True)
+def _before(left: Any, gone: Any, low: int, high: int, width: int, before: Any) -> None:  # pragma: no cover
+    """Fills before[a, n]: the chance that n of the items low:a have arrived."""
+    before[low, :width] = 0.0
+    before[low, 0] = 1.0
+    for a in range(low, high):
+        before[a + 1, 0] = before[a, 0] * left[a]
+        for n in range(1, width):
+            before[a + 1, n] = before[a, n] * left[a] + before[a, n - 1] * gone[a]
+
+
+@njit(nogil=True)
+def _add(
+    density: Any, left: Any, gone: Any, low: int, high: int, width: int, before: Any, out: Any
+) -> None:  # pragma: no cover
+    """Adds density_a · P(n of the others arrived) to out[a, low + n]: before a, and behind it, convolved."""
+    after, others = np.zeros(width), np.empty(width)
+    after[0] = 1.0
+    for a in range(high - 1, low - 1, -1):
+        others[:] = 0.0
+        for i in range(width):
+            share = before[a, i] * density[a]
+            for n in range(i, width):
+                others[n] += share * after[n - i]
+        for n in range(width):
+            out[a, low + n] += others[n]
+        for n in range(width - 1, 0, -1):
+            after[n] = after[n] * left[a] + after[n - 1] * gone[a]
+        after[0] *= left[a]
 
 
 @njit(nogil=True)
