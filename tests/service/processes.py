@@ -29,7 +29,7 @@ class Served:
         return reply.status, json.loads(content)
 
     def line(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
 
     def workers(self) -> list[int]:
         found = []
@@ -71,15 +71,15 @@ def command(folder: Path, *options: str, store: str | None = None) -> Iterator[S
             if '"serving"' in line:
                 port = int(json.loads(line)["serving"].rpartition(":")[2])
                 break
-        assert port, f"ended with {process.wait(10)}"
+        assert port, f"ended with {process.wait(60)}"
         yield Served(process, port)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
         process.stderr.close()  # type: ignore[union-attr]
 
 
-def until(true: Any, seconds: float = 30.0) -> None:
+def until(true: Any, seconds: float = 90.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come true"

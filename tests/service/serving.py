@@ -43,7 +43,7 @@ class Worker:
         return self.run(self.request(method, path, body, token, chunks, more))
 
     def run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
 
     async def request(
         self, method: str, path: str, body: Any = None, token: str | None = None, chunks: int | None = None,
@@ -100,11 +100,11 @@ def worker(
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     context = running(service)
-    asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(60)
+    asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(120)
     try:
         yield Worker(service, app, loop)
     finally:
-        asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(60)
+        asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(120)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()

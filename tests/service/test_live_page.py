@@ -124,7 +124,7 @@ def service() -> Iterator[Made]:
 
 
 def until(browser: Browser, script: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not browser.run(f"!!({script})"):
         assert time.monotonic() < deadline, script
         time.sleep(0.03)

@@ -33,7 +33,7 @@ def load(served: Served, stop: threading.Event, done: dict[str, Any], number: in
 
 
 def again(served: Served, line: http.client.HTTPConnection, path: str, body: Any) -> Any:
-    for _ in range(200):
+    for _ in range(1000):
         try:
             status, found = served.call("POST", path, body, line)
         except (OSError, http.client.HTTPException):
@@ -57,13 +57,13 @@ def killed(folder: Path, kills: int, store: str | None = None) -> None:
             caller.start()
         for _ in range(kills):
             before = len(done)
-            until(lambda: len(done) > before + 5 and len(served.workers()) == 2, 90)  # noqa: B023
+            until(lambda: len(done) > before + 5 and len(served.workers()) == 2, 180)  # noqa: B023
             time.sleep(rng.random() * 0.2)
             served.kill_one()
-        until(lambda: len(served.workers()) == 2, 60)
+        until(lambda: len(served.workers()) == 2, 120)
         stop.set()
         for caller in callers:
-            caller.join(60)
+            caller.join(120)
     opened = Store.open(store or f"sqlite:///{folder}/store.db")
     try:
         with opened.database.reading() as connection:
@@ -115,7 +115,7 @@ def test_the_kill_switch_under_load(tmp_path: Path) -> None:
         time.sleep(1.0)
         stop.set()
         for caller in callers:
-            caller.join(30)
+            caller.join(120)
         assert not wrong
         assert served.call("GET", "/policy")[1]["randomise"] == 0
 

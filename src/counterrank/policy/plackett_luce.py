@@ -24,7 +24,7 @@ from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
 WORTH = 1 << 12  # rankings from which a second thread is worth its start
-KEPT = 1 << 24  # chances that are kept once they were computed: 128 MB
+KEPT = 1 << 26  # chances that are kept once they were computed: 512 MB at most; long lists take seconds a query
 
 
 class PlackettLuce(Policy):
