@@ -11,7 +11,8 @@ import pytest
 
 def seeds(cases: Sequence[Any], fast: int) -> list[Any]:
     """The cases, all but the first `fast` marked as slow."""
-    return [*cases[:fast], *(pytest.param(case, marks=pytest.mark.slow) for case in cases[fast:])]
+    later = (case if isinstance(case, tuple) else (case,) for case in cases[fast:])
+    return [*cases[:fast], *(pytest.param(*case, marks=pytest.mark.slow) for case in later)]
 
 
 def in_turn(*lists: Sequence[Any], every: int = 2) -> list[Any]:

@@ -10,6 +10,7 @@ import pytest
 
 import counterrank as cr
 from counterrank import temporary
+from seeds import seeds
 
 JSON_IDS = ["7", "7.0", '"7"', "true", '{"a": 1}', "[1]", "1.5", "null", '""']
 FILES = {
@@ -37,7 +38,7 @@ def told(path: Path, engine: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", seeds(list(FILES), 3))
 def test_text_means_the_same_on_spark(name: str, spark: Any, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(FILES[name])

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from counterrank.cli import app
 from laws.accounting import FORMS, bad_rows, good_rows, mixed, readers, write_form
+from seeds import seeds
 
 COMMANDS = readers()
 MORE: list[list[str]] = [  # options that read the log more than once, or other columns of it
@@ -80,7 +81,10 @@ def test_however_many_passes_it_takes(words: list[str], form: str, tmp_path: Pat
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("command", "form"),
-    [("check", "parquet"), ("evaluate", "jsonl"), ("clicks", "long csv"), ("check", "tsv"), ("evaluate", "csv.gz")],
+    seeds(
+        [("check", "parquet"), ("evaluate", "csv.gz"), ("clicks", "long csv"), ("check", "tsv"), ("evaluate", "jsonl")],
+        3,
+    ),
 )
 def test_on_spark_too(command: str, form: str, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
