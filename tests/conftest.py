@@ -9,6 +9,7 @@ share the processors, so that none multiplies matrices with threads of its own.
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any
 
 import hypothesis
@@ -17,6 +18,8 @@ import pytest
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read when NumPy is imported, which no plugin has done yet
     os.environ.setdefault(_name, "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the suite starts many processes: each would parse all of the source
+if hasattr(signal, "SIGHUP"):  # whoever runs the suite in the background may have it ignored, and children inherit that
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # files whose tests share what takes long to make: on two workers it would be made twice
 TOGETHER = ("tests/laws/test_results.py", "tests/cli/test_plugins.py")
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)

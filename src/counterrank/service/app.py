@@ -134,7 +134,7 @@ class App:
             raise Refused(405, "method_not_allowed", f"{method} is not possible here: use {allowed}", allowed)
         caller = self.tokens.caller(None) if self.tokens.open else None
         if self.tokens.open and method in ("POST", "PUT") and _foreign(scope):
-            raise Refused(403, "forbidden", "a web page of another site asks, and no tokens are set: use --tokens")
+            raise Refused(403, "forbidden", "a web page of another site asks: set `tokens`, and send one")
         if not operation.open:
             caller = caller or self.tokens.caller(header(scope, b"authorization"))
             caller.need(operation.right)
