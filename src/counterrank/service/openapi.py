@@ -26,7 +26,8 @@ _ERROR = {
     },
 }
 _SAID = {
-    400: "The body is not JSON.", 401: "No token.", 403: "The token lacks the right.", 404: "It is not there.",
+    400: "The body is not JSON.", 401: "No token.",
+    403: "The token lacks the right, or a web page of another site asks.", 404: "It is not there.",
     405: "Another method.", 409: "It came before with another body.", 413: "The body is too large.",
     422: "The body is JSON, but not as it should be.", 429: "Too many requests: see Retry-After.",
     503: "The store is away or its queue is full: see Retry-After.",
