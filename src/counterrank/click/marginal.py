@@ -7,7 +7,8 @@ A pair with clicks c_k and misses m_k at positions k has the likelihood
 With γ = 1/(1 + exp(−t)) the integrand falls off exponentially on both sides and is smooth, so that the sum over equal
 steps h of t is exact but for exp(−2π²σ²/h²), σ being its width (the trapezoidal rule on the whole line). The steps of
 all pairs lie on one lattice, so that log(1 − e_k γ) is looked up; pairs with many clicks have narrow integrands and
-take a finer lattice. Beyond its ends the integrand is an exponential, whose sum is known.
+take a finer lattice. Far from its top and beyond the ends of the lattice the integrand is an exponential, whose sum is
+known.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ REACH = 30.0  # the lattice goes from −REACH to REACH
 COARSE = 0.5  # the step of level 0; two levels halve it
 LEVELS = 21
 FINE = 1.2  # the step in widths of the integrand
-GONE = 24.0  # what is this much lower, in logarithms, than the top is left out
+GONE = 14.0  # what is this much lower, in logarithms, than the top is summed as an exponential
 
 
 class Grouped(NamedTuple):
@@ -101,8 +102,8 @@ def integrand(
 ) -> tuple[int, int, float, float, float]:
     """Shares of the integrand at lattice points first to last, into `weight`; these two, and the log of the integral.
 
-    Where the lattice ends before the integrand does, the rest counts for the last point; and, in the end, how much
-    further out the rest lies on the left and on the right, times its share.
+    The rest beyond these two counts for them; and, in the end, how much further out it lies on the left and on the
+    right, times its share.
     """
     size, step = len(at.low), at.step
     against = down
@@ -118,31 +119,28 @@ def integrand(
             top, here = top + way, there
     first, last, total = top, top, 1.0
     weight[top] = 1.0
+    left, right = math.exp(-up * step), math.exp(-down * step)  # what a step further out leaves, at the lattice's ends
     while first > 0:
-        there = _height(first - 1, up, down, at, places, missed) - here
-        if there < -GONE:
-            break
         first -= 1
+        there = _height(first, up, down, at, places, missed) - here
         weight[first] = math.exp(there)
         total += weight[first]
-    left, right = 0.0, 0.0
-    if first == 0:
-        rest = weight[0] / math.expm1(up * step)
-        weight[0] += rest
-        total += rest
-        left = -rest * step / math.expm1(-up * step)
-    while last < size - 1:
-        there = _height(last + 1, up, down, at, places, missed) - here
         if there < -GONE:
+            left = weight[first] / weight[first + 1]
             break
+    while last < size - 1:
         last += 1
+        there = _height(last, up, down, at, places, missed) - here
         weight[last] = math.exp(there)
         total += weight[last]
-    if last == size - 1:
-        rest = weight[last] / math.expm1(down * step)
-        weight[last] += rest
-        total += rest
-        right = -rest * step / math.expm1(-down * step)
+        if there < -GONE:
+            right = weight[last] / weight[last - 1]
+            break
+    left_rest, right_rest = weight[first] * left / (1.0 - left), weight[last] * right / (1.0 - right)
+    total += left_rest + right_rest
+    weight[first] += left_rest
+    weight[last] += right_rest
+    left, right = step * left_rest / (1.0 - left), step * right_rest / (1.0 - right)
     for j in range(first, last + 1):
         weight[j] /= total
     return first, last, here + math.log(total * step), left / total, right / total
