@@ -4,12 +4,16 @@ They are known by their ids, which have `spark` in them: the process that hands 
 (xdist's own groups do not hold with pytest 9.2.) The tests of a file in TOGETHER are on one worker too. What
 hypothesis draws is drawn the same way in every run, on any machine, so that what failed once fails again. Workers
 share the processors, so that none multiplies matrices with threads of its own.
+
+Ibis is slow to plan: of the cases of one test that go by it, every run takes a third, the slow one (`make test-slow`)
+all.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from typing import Any
 
 import hypothesis
@@ -26,8 +30,15 @@ hypothesis.settings.register_profile("repeatable", derandomize=True, database=No
 hypothesis.settings.load_profile("repeatable")
 
 
+@pytest.hookimpl(tryfirst=True)  # before slow ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    by_ibis: Counter[str] = Counter()
     for item in items:
+        test, _, case = item.nodeid.partition("[")
+        if "ibis" in case and item.get_closest_marker("slow") is None:
+            if (by_ibis[test] + by_ibis[test] // 6) % 3:  # where six kinds of file come in two forms: two kinds of each
+                item.add_marker(pytest.mark.slow)
+            by_ibis[test] += 1
         if item.get_closest_marker("spark") is not None and not _on_spark(item.nodeid):
             raise pytest.UsageError(f"{item.nodeid} is marked as Spark's: say 'spark' in its name or its id too")
     items.sort(key=lambda item: not _on_spark(item.nodeid))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,11 +69,16 @@ def names_asked_for(tree: ast.AST) -> Iterator[tuple[int, str]]:
                         yield leaf.lineno, leaf.value
 
 
-@pytest.mark.parametrize("path", ROOMS)
-def test_traits_not_names(path: str) -> None:
+@cache
+def asked_in(path: str) -> list[tuple[int, str]]:
+    return list(names_asked_for(ast.parse((SOURCE / path).read_text(encoding="utf-8"))))
+
+
+def test_traits_not_names() -> None:
     found = [
         f"{path}:{line} {name!r}"
-        for line, name in names_asked_for(ast.parse((SOURCE / path).read_text(encoding="utf-8")))
+        for path in ROOMS
+        for line, name in asked_in(path)
         if not path.startswith(OTHERS.get(name, ()) or ("-",))
     ]
     assert not found, "asks for an estimator by name; give `Estimator` a trait instead"
@@ -99,7 +105,5 @@ def test_words_with_two_meanings_are_still_used() -> None:
     for name, places in OTHERS.items():
         for place in places:
             files = [path for path in ROOMS if path.startswith(place)]
-            used = any(
-                name == found for path in files for _, found in names_asked_for(ast.parse((SOURCE / path).read_text()))
-            )
+            used = any(name == found for path in files for _, found in asked_in(path))
             assert used, f"{name!r} is nowhere in {place}"

@@ -22,6 +22,7 @@ from counterrank.cli import COMMANDS, app, function
 from counterrank.cli.files import Writes, marks
 from counterrank.service.store import Store
 from laws.accounting import parted
+from seeds import in_turn
 from service.service_worlds import NOON, shown, written
 
 OLD = b"what was there before"
@@ -193,7 +194,7 @@ def test_every_command_that_writes_is_here() -> None:
                 assert any(flag in words for words in CASES.values() if parted(words)[0] == name)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", in_turn(list(CASES), every=3))
 def test_stopped_while_writing(name: str, tmp_path: Path, log: str) -> None:
     """At the worst moments: a file is written and not yet synced, or it has just got its name."""
     turn = list(CASES).index(name)

@@ -30,7 +30,7 @@ def both_cut(pair) -> list[dict]:
     return rows
 
 
-@pytest.mark.parametrize("seed", seeds(range(600, 640), 7))
+@pytest.mark.parametrize("seed", seeds(range(600, 640), 4))
 def test_the_difference_is_that_of_two_evaluations(seed):
     pair = make_pair(seed)
     rng = random.Random(seed)
@@ -60,7 +60,7 @@ def test_the_difference_is_that_of_two_evaluations(seed):
                 assert found.stderr <= sum(row.stderr for row in alone) * 1.01 + 1e-6, name
 
 
-@pytest.mark.parametrize("seed", seeds(range(640, 660), 5))
+@pytest.mark.parametrize("seed", seeds(range(640, 660), 3))
 def test_a_policy_does_not_differ_from_itself(seed):
     pair = make_pair(seed)
     log = worlds.to_arrow(pair.rows, pair.integer_ids)
@@ -105,7 +105,7 @@ def two_policies(seed: int, target: list[dict]) -> tuple:
     return oracle.table(other), cr.read_policy(worlds.to_arrow(other))
 
 
-@pytest.mark.parametrize("seed", seeds(range(20), 8))
+@pytest.mark.parametrize("seed", seeds(range(20), 5))
 def test_standard_errors_are_those_of_the_jackknife(seed):
     rows, target_rows, options = a_larger_log(seed)
     together = gathered(rows)

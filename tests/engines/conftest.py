@@ -25,19 +25,6 @@ LEAN = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
-def pytest_collection_modifyitems(items):
-    """Of cases that differ by a number alone, Ibis, slow to plan, takes half in every run, the others when all are run.
-
-    Numbers count forms of files too, six kinds in two forms: so every kind comes in one of them.
-    """
-    for item in items:
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        number = given.get("seed", given.get("number"))
-        if given.get("engine") == "ibis" and isinstance(number, int) and (number + number // 6) % 2:
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     if importlib.util.find_spec("pyspark") is None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from counterrank.cli import app
 from laws.accounting import FORMS, bad_rows, good_rows, mixed, readers, write_form
-from seeds import seeds
+from seeds import in_turn, seeds
 
 COMMANDS = readers()
 MORE: list[list[str]] = [  # options that read the log more than once, or other columns of it
@@ -70,8 +70,7 @@ def test_rows_in_are_rows_used_and_rows_set_aside(command: str, form: str, engin
     accounted([command, *COMMANDS[command], "--engine", engine], log, tmp_path, set(bad), len(good_rows()))
 
 
-@pytest.mark.parametrize("words", MORE, ids=" ".join)
-@pytest.mark.parametrize("form", ["parquet", "long csv"])
+@pytest.mark.parametrize(("words", "form"), in_turn(MORE, ["parquet", "long csv"]))
 def test_however_many_passes_it_takes(words: list[str], form: str, tmp_path: Path) -> None:
     bad = bad_rows(form.startswith("long "))
     log = write_form(mixed(bad), tmp_path, form)
@@ -83,7 +82,7 @@ def test_however_many_passes_it_takes(words: list[str], form: str, tmp_path: Pat
     ("command", "form"),
     seeds(
         [("check", "parquet"), ("evaluate", "csv.gz"), ("clicks", "long csv"), ("check", "tsv"), ("evaluate", "jsonl")],
-        3,
+        2,
     ),
 )
 def test_on_spark_too(command: str, form: str, tmp_path: Path) -> None:
@@ -97,14 +96,14 @@ def test_on_spark_too(command: str, form: str, tmp_path: Path) -> None:
     accounted([command, *COMMANDS[command], "--engine", "local[2]"], log, tmp_path, set(bad), len(good_rows()))
 
 
-@pytest.mark.parametrize("part", [pytest.param(3, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", [pytest.param(5, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("form", "engine"), [*((form, "duckdb") for form in FORMS), ("csv", "ibis"), ("long parquet", "ibis")]
 )
 def test_each_kind_alone_stops_the_run_in_one_line(form: str, engine: str, part: int, tmp_path: Path) -> None:
     """The line names the file and the number of the row, on every engine.
 
-    Every third kind, or all; forms begin elsewhere, so that together they try every kind. By Ibis, every sixth.
+    Every fifth kind, or all; forms begin elsewhere, so that together they try every kind. By Ibis, every tenth.
     """
     part *= 2 if part > 1 and engine == "ibis" else 1
     for number, row in list(enumerate(bad_rows(form.startswith("long ")).values()))[FORMS.index(form) % part :: part]:

@@ -176,12 +176,10 @@ def test_every_command_that_reads_a_log_is_here() -> None:
 def by_ibis(command: str) -> bool:
     """Whether Ibis, which is slow to plan, is asked in every run.
 
-    The first line of each command, every fourth of all, and some of those that go by how impressions are grouped.
+    The first line of each command, and one in nine of all.
     """
-    number, name = COMMANDS.index(command), parted(command)[0]
-    first = next(each for each in COMMANDS if parted(each)[0] == name)
-    grouped = "betting" in command or (name == "compare" and number % 2 == 0 and command.count("--target") == 1)
-    return command == first or number % 4 == 0 or grouped
+    first = next(each for each in COMMANDS if parted(each)[0] == parted(command)[0])
+    return command == first or COMMANDS.index(command) % 9 == 4
 
 
 def engine_and_form(command: str) -> tuple[str, str]:

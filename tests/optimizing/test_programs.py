@@ -195,14 +195,14 @@ def test_bad_options_are_refused(rows: pa.Table, options: dict[str, Any], hint: 
         cr.optimize(rows, **options)
 
 
-def test_a_thousand_queries_of_a_hundred_lists_take_seconds() -> None:
+def test_hundreds_of_queries_of_a_hundred_lists_take_seconds() -> None:
     rng = np.random.default_rng(5)
-    order = np.argsort(rng.gumbel(size=(1000, 100, 20)) + rng.normal(size=(1000, 1, 20)), axis=2)[:, :, :5]
+    order = np.argsort(rng.gumbel(size=(300, 100, 20)) + rng.normal(size=(300, 1, 20)), axis=2)[:, :, :5]
     clicks = (rng.random(order.shape) < 0.2).astype(np.int8)
     flat = pa.array([f"i{a}" for a in range(20)]).take(pa.array(order.ravel()))
     log = pa.table(
         {
-            "query": np.repeat(np.arange(1000), 100),
+            "query": np.repeat(np.arange(300), 100),
             "items": pa.FixedSizeListArray.from_arrays(flat, 5).cast(pa.list_(pa.string())),
             "clicks": pa.FixedSizeListArray.from_arrays(pa.array(clicks.ravel()), 5).cast(pa.list_(pa.int8())),
         }
@@ -210,7 +210,7 @@ def test_a_thousand_queries_of_a_hundred_lists_take_seconds() -> None:
     started = time.process_time()
     for by in ("lp-list", "lp-ip", "lp-pbm", "lp-item"):
         cr.optimize(log, by=by, clip=5.0)
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 6
 
 
 def test_rewards_of_pages_may_be_negative_where_one_list_is_chosen() -> None:

@@ -98,6 +98,7 @@ def test_two_first_runs_at_once(source: Path) -> None:
     assert not list((source / "__pycache__").glob(".counterrank*"))
 
 
+@pytest.mark.slow  # a process for each
 def test_folders_in_their_order(source: Path, tmp_path: Path) -> None:
     (source / "__pycache__").write_text("a file, where no folder can be")
     cache, home, temporary = (tmp_path / name for name in ("cache", "home", "tmp"))

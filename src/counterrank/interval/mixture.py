@@ -48,7 +48,7 @@ def least_means(starts, counts, sums, low, high, sizes, least, target, close, be
     for g in range(len(starts) - 1):
         most = max(most, starts[g + 1] - starts[g])
     y, mass, size = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
-    few = np.searchsorted(bets, TINY) if close > CLOSE else 0
+    few = _tiny(bets) if close > CLOSE else 0
     for g in range(len(starts) - 1):
         columns = counts, sums, low, high, sizes
         used, largest, whole, total = _placed(starts[g], starts[g + 1], columns, least[g], y, mass, size)
@@ -66,7 +66,7 @@ def log_capitals(starts, counts, sums, low, high, sizes, least, m, bets, weights
     for g in range(len(starts) - 1):
         most = max(most, starts[g + 1] - starts[g])
     y, mass, size = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
-    few = np.searchsorted(bets, TINY) if len(starts) > 2 else 0
+    few = _tiny(bets) if len(starts) > 2 else 0
     room = np.empty((5, len(bets)))
     final = np.zeros(2)
     for g in range(len(starts) - 1):
@@ -80,6 +80,15 @@ def log_capitals(starts, counts, sums, low, high, sizes, least, m, bets, weights
             out[g] = final[0]
         else:
             out[g] = np.inf if total > 0.0 else 0.0
+
+
+@njit(nogil=True)
+def _tiny(bets):
+    """How many bets are too small to say anything of few impressions."""
+    count = 0
+    while count < len(bets) and bets[count] < TINY:
+        count += 1
+    return count
 
 
 @njit(nogil=True)
@@ -146,8 +155,8 @@ def _capital(points, t, shares, weights, room, bits, out):
     """
     y, mass, size = points
     logs, slopes = room[0], room[1]
-    logs[:] = weights
-    slopes[:] = 0.0
+    for j in range(len(shares)):
+        logs[j], slopes[j] = weights[j], 0.0
     for i in range(len(y)):
         often, ratio, whole = mass[i], y[i] / t, size[i]
         for j in range(len(shares)):
@@ -168,7 +177,9 @@ def _capital(points, t, shares, weights, room, bits, out):
             series = 1 / 7 + s2 * (1 / 9 + s2 * (1 / 11 + s2 * series))
             series = 1.0 + s2 * (1 / 3 + s2 * (1 / 5 + s2 * series))
             logs[j] += often * ((exponent + up) * LOG2 + 2.0 * s * series)
-    best = logs.max()
+    best = logs[0]
+    for j in range(len(shares)):
+        best = max(best, logs[j])
     capital, slope = 0.0, 0.0
     for j in range(len(shares)):
         share = math.exp(logs[j] - best)

@@ -57,7 +57,8 @@ def collect(
                 break
             at += 1
         if at == start + used[q]:
-            rows[at] = shown[g]
+            for k in range(shown.shape[1]):
+                rows[at, k] = shown[g, k]
             used[q] += 1
         sums[at, 0] += impressions[g]
         sums[at, 1] += reward[g]
@@ -135,7 +136,7 @@ def finish(q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, filled: Any) -
                 known[cell - base[q]] += root[i] * v[i]
                 u[cell] += root[i] * again
                 phi[cell] += root[i] * z[i]
-        n, f, f2 = sums[i]
+        n, f, f2 = sums[i, 0], sums[i, 1], sums[i, 2]
         out[q, 9] += n * (expected / root[i]) ** 2
         account(v[i] / root[i], n, f, f2, expected / root[i], 1 - leverage / n, out[q])
     for i in range(len(known)):

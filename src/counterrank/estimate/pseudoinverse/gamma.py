@@ -221,10 +221,14 @@ def _solve(
                 matrix[i, j] /= n[q]
                 matrix[j, i] = matrix[i, j]
         items = starts[q + 1] - starts[q]
-        if room[q].sum():
-            at = np.full(items, -1, dtype=np.int64)
+        slots = 0
+        for s in range(room.shape[1]):
+            slots += room[q, s]
+        if slots:
+            at = np.empty(items, dtype=np.int64)
             for a in range(items):
                 p = starts[q] + a
+                at[a] = -1
                 if own[p] >= 0 and cells[p] < cells[p + 1]:
                     cell = cell_at(cells, positions, p, own[p])
                     if positions[cell] == own[p]:
@@ -236,7 +240,9 @@ def _solve(
         if swept(matrix):
             _finish(q, base, n, target, matrix, original, theta, u, phi, sigma2, lost)
         else:
-            matrix[:] = original
+            for i in range(size):
+                for j in range(size):  # a whole array at once takes seconds to compile
+                    matrix[i, j] = original[i, j]
             doubt[q - first] = True
 
 

@@ -47,7 +47,8 @@ def admit(rows, stage, q):  # type: ignore[no-untyped-def]
     document, row = stage.begin[q] + slot, rows.begin[q] + slot
     rows.item[row] = stage.item[document]
     rows.belief[row] = stage.belief[document]
-    rows.features[row] = stage.features[document]
+    for f in range(rows.features.shape[1]):
+        rows.features[row, f] = stage.features[document, f]
     rows.shown[row] = 0
     rows.clicked[row] = 0
     rows.size[q] = slot + 1
@@ -156,7 +157,10 @@ def loop(score: Any, observe: Any) -> Any:
 
     @njit(nogil=True)
     def play(rows, stage, params, first, stop, before, played):  # type: ignore[no-untyped-def]
-        scores = np.empty(rows.room.max())
+        room = 0
+        for q in range(len(rows.room)):
+            room = max(room, rows.room[q])
+        scores = np.empty(room)
         for t in range(first, stop):
             q = stage.query[t]
             if stage.arrives[t]:
@@ -172,7 +176,8 @@ def loop(score: Any, observe: Any) -> Any:
                 observe(rows, begin, size, stage.examination, params, drawn, page, clicks)
             count(rows, q, page, clicks)
             if len(played.score):
-                played.score[played.offset[t] : played.offset[t] + size] = scores[:size]
+                for i in range(size):
+                    played.score[played.offset[t] + i] = scores[i]
 
     return play
 
