@@ -11,6 +11,7 @@ all.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -42,6 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("spark") is not None and not _on_spark(item.nodeid):
             raise pytest.UsageError(f"{item.nodeid} is marked as Spark's: say 'spark' in its name or its id too")
     items.sort(key=lambda item: not _on_spark(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # thousands of tests and their modules stay to the end: the collector need not look at them again
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
