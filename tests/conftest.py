@@ -50,6 +50,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # thousands of tests and their modules stay to the end: the collector need not look at them again
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else libraries that count what they made speak of leaks at exit
+
+
 @pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -214,9 +215,10 @@ def _propensities(facts: dict[str, Any]) -> list[str]:
     if least is None:
         said = "no propensity column: the logging policy is estimated by shares in the log"
         return [] if facts["has_propensity"] else [said]
+    weight = min(1 / least, float_info.max)
     said = (
         "item_propensities: ip and wip weigh each impression by its own chances, so that the logging policy may have "
-        f"changed from page to page; the least is {least:.3g}, where a click weighs up to {1 / least:,.4g}"
+        f"changed from page to page; the least is {least:.3g}, where a click weighs up to {weight:,.4g}"
     )
     lists = "no propensity column: whole rankings (list, wlist) are weighed by shares in the log"
     return [said, *([] if facts["has_propensity"] else [lists])]

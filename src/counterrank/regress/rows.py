@@ -72,7 +72,7 @@ def _rounded(y: Vector) -> Vector:
     largest = float(np.abs(y).max()) * (1 + 1e-9)  # so that the last bits of a power of two do not matter either
     if not 0 < largest < np.inf:
         return y
-    step = 2.0 ** (np.ceil(np.log2(largest)) - 24)
+    step = 2.0 ** max(np.ceil(np.log2(largest)) - 24, np.finfo(np.float64).minexp)
     return np.asarray(np.round(y / step) * step)
 
 
