@@ -17,7 +17,7 @@ import counterrank as cr
 from counterrank.cli import app
 from counterrank.cli.common import Screen
 from counterrank.screen import json_text, visible
-from seeds import in_turn
+from seeds import in_turn, seeds
 
 ODD = ["urn:key:7", "[red]x", "[/x]y", "\x1b[2J\x1b]0;owned\x07", "\x9b31mz", "a\u202eb", "z\u200b\u2028\x7f"]
 ODD += [r"\[red]x", r"\[/x]y"]  # a backslash in front must not undo what protects a bracket
@@ -100,7 +100,7 @@ def test_no_name_or_digit_is_lost_at_any_width(command: str, width: str, tmp_pat
     assert set(wide.stdout.split()) == set(narrow.stdout.split())
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", seeds(["ascii", "latin-1"], 1))
 def test_a_stream_that_lacks_characters(encoding: str, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     rows = [{"query": "q☃é", "items": ["ä", "☃"], "clicks": [1, 0]}] * 3

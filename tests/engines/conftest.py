@@ -46,6 +46,6 @@ def engine(request):
 
 
 @pytest.fixture
-def few(engine):
-    """Whether this engine is slow to start a job, so that a few cases must do."""
-    return engine.name not in ("duckdb", "ibis")
+def few(engine, request):
+    """Whether this engine is slow to start a job, so that a few cases must do where slow tests are left out."""
+    return engine.name not in ("duckdb", "ibis") and "not slow" in request.config.getoption("markexpr")

@@ -15,6 +15,7 @@ from counterrank.policy import Policy
 from counterrank.statistics import cell_tally
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.pairs import Pairs
+from seeds import in_turn
 
 
 def long_rows(queries: int, pages: int, positions: int) -> dict[str, list[Any]]:
@@ -33,13 +34,13 @@ def long_rows(queries: int, pages: int, positions: int) -> dict[str, list[Any]]:
 TARGETS = ["uniform", "logging", {"0": ["0-3", "0-1", "0-2"], "1": ["1-0", "1-5"]}]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"clip": 5.0}, {"top": 7}, {"clip": "auto"}, {"examination": "em"},
-     {"logging": "uniform", "estimators": "list,ip,wip,pbm,item", "interval": "empirical-bernstein"}],
-    ids=str,
-)  # fmt: skip
+OPTIONS: list[dict[str, Any]] = [
+    {}, {"clip": 5.0}, {"top": 7}, {"clip": "auto"}, {"examination": "em"},
+    {"logging": "uniform", "estimators": "list,ip,wip,pbm,item", "interval": "empirical-bernstein"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "options"), in_turn(TARGETS, OPTIONS))
 def test_some_queries_at_a_time_give_what_all_at_once_give(
     target: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

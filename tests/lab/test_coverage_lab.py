@@ -23,6 +23,7 @@ from counterrank.lab.coverage.path import follow
 from counterrank.lab.coverage.runs import LOGGINGS, WorldSetting, measure
 from counterrank.lab.coverage.tables import heat
 from counterrank.lab.coverage.worlds import worlds
+from seeds import in_turn
 
 app = typer.Typer()
 app.command()(function("reproduce"))
@@ -33,8 +34,7 @@ def slack(logs: int) -> float:
     return 3 * math.sqrt(0.95 * 0.05 / logs)
 
 
-@pytest.mark.parametrize("name", list(WORLDS))
-@pytest.mark.parametrize("logging", LOGGINGS)
+@pytest.mark.parametrize(("name", "logging"), in_turn(list(WORLDS), LOGGINGS))
 def test_cells_are_counted_as_rows_would_be(name: str, logging: str) -> None:
     """Also of a log so short that some queries of `many` have no impression."""
     world = WORLDS[name]

@@ -27,6 +27,7 @@ from counterrank.lab.swaminathan2017.world import SlateWorld, make_world
 from counterrank.policy import Table
 from counterrank.regress import REGRESSIONS
 from rounding import allowed
+from seeds import seeds
 
 app = typer.Typer()
 app.command()(function("reproduce"))
@@ -154,7 +155,7 @@ def test_every_estimator_finds_the_value(made_up: Documents) -> None:
     assert rmse(estimates["pi"], world.value) * np.sqrt([1000, 20_000]) == pytest.approx(sd, rel=0.12)
 
 
-@pytest.mark.parametrize("model", ["ridge", "lasso", "tree"])
+@pytest.mark.parametrize("model", seeds(["ridge", "lasso", "tree"], 1))
 def test_direct_learns_from_one_half_and_reads_off_the_other(made_up: Documents, model: str) -> None:
     world = _world(made_up, 2, 0.0)
     found = direct(world, model, [100, 600], range(2))
