@@ -108,6 +108,9 @@ def wrong_with(outcome: Outcome) -> str | None:
         return wrong_with_json(outcome.out)
     if _UNSEEN.search(outcome.out):
         return f"control characters on stdout: {outcome.out!r}"
+    given = {word.partition("=")[2] for word in outcome.words if word.startswith("--")}
+    if any(map(_NO_NUMBER.search, given)):
+        return None  # an id may be called so
     found = _NO_NUMBER.search(outcome.out)
     return f"{found[0]!r} on stdout: {outcome.out!r}" if found else None
 

@@ -283,7 +283,13 @@ def pattern(path: Path) -> str:
 
 def whole_path(path: str | Path) -> str:
     """A path from the root, which neither Arrow nor DuckDB takes for a URL, whatever colons are in it."""
-    return os.path.abspath(path)
+    whole = os.path.abspath(path)
+    try:
+        whole.encode()
+    except UnicodeEncodeError:
+        name = os.fsencode(path).decode(errors="replace")
+        raise InputError(f"{name}: the name of the file is not UTF-8: rename it") from None
+    return whole
 
 
 def told(error: Any) -> str:

@@ -10,6 +10,7 @@ import secrets
 from pathlib import Path
 
 from counterrank.errors import InputError
+from counterrank.service.small import small
 
 LEAST = 16  # bytes of a file
 ITSELF = "secret:"  # what follows is the secret: COUNTERRANK_SECRET names a file, or is it
@@ -56,9 +57,10 @@ def _make(path: Path) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        content = path.read_bytes().strip()
-    except OSError as error:
-        raise InputError(f"{path}: no secret can be read ({error.strerror}): give `secret` a file") from None
+        content = small(path).strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: no secret can be read ({reason}): give `secret` a file") from None
     if len(content) < LEAST:
         raise InputError(f"{path}: the secret has {len(content)} bytes: give at least {LEAST}")
     return content

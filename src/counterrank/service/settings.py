@@ -15,6 +15,7 @@ from typing import Any
 
 from counterrank.errors import InputError, unknown
 from counterrank.service.secret import from_environment
+from counterrank.service.small import small
 
 POSITIONS = 100  # of the longest page
 MOST_POOL = 1000  # beyond, chances of long pages are too small for a number
@@ -152,7 +153,7 @@ def read_settings(
 
 def _file(path: Path) -> dict[str, Any]:
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(small(path).decode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(f"{path}: no settings can be read from it ({reason}): give a TOML file") from None

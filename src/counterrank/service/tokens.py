@@ -12,6 +12,7 @@ from typing import Any
 
 from counterrank.errors import InputError
 from counterrank.service.bodies import Refused
+from counterrank.service.small import small
 
 RIGHTS = ("rank", "feedback", "admin")
 ALL = frozenset(RIGHTS)
@@ -72,7 +73,7 @@ def read_tokens(path: str | None) -> Tokens:
     if path is None:
         return Tokens()
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = small(Path(path)).decode()
         given: Any = _lines(text)
         if path.endswith(".toml"):
             given = tomllib.loads(text)
