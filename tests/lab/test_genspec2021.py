@@ -223,8 +223,7 @@ def test_figures_2_to_4(name: str, alpha: float) -> None:
     for confidence in (0.5, 0.75, 0.95):
         assert worst(panel, ("genspec", confidence))[0] >= -0.001
         behind = panel.values("train", "special")[:, -1] - panel.values("train", ("genspec", confidence))[:, -1]
-        assert behind.mean() <= 0.005
-        assert behind.max() <= 0.01  # runs of mq2008 end up to 0.0072 behind: queries that the refitted model ranks
+        assert behind.max() <= 0.005
     assert worst(panel, NO_BOUND)[0] <= -0.02
     for confidence in CONFIDENCES:
         ours, sea = panel.half(("genspec", confidence)), panel.half(("sea", confidence))
