@@ -24,7 +24,9 @@ from counterrank.lab.genspec2021.null import falsely_opened, line
 from counterrank.lab.genspec2021.panel import NO_BOUND, Panel, PanelPlan, gates, make_panel
 from counterrank.lab.genspec2021.runs import RunPlan, Simulation, growing, memorised
 from counterrank.learning.gate import PairClicks, relative_bounds
+from counterrank.online.bandits import BANDITS
 from counterrank.simulate.labelled import Labelled, Split
+from counterrank.simulate.play import play
 
 app = typer.Typer()
 app.command()(function("reproduce"))
@@ -221,8 +223,7 @@ def test_figures_2_to_4(name: str, alpha: float) -> None:
     for confidence in (0.5, 0.75, 0.95):
         assert worst(panel, ("genspec", confidence))[0] >= -0.001
         behind = panel.values("train", "special")[:, -1] - panel.values("train", ("genspec", confidence))[:, -1]
-        assert behind.mean() <= 0.005
-        assert behind.max() <= 0.01  # a run of mq2008 ends 0.0072 behind: queries that the refitted general model ranks
+        assert behind.max() <= 0.005
     assert worst(panel, NO_BOUND)[0] <= -0.02
     for confidence in CONFIDENCES:
         ours, sea = panel.half(("genspec", confidence)), panel.half(("sea", confidence))
@@ -256,10 +257,24 @@ def test_pages_whose_clicks_go_together_seldom_open_a_bet(impressions: int) -> N
 
 @real
 @pytest.mark.slow
-def test_a_panel_of_figure_2_takes_a_minute() -> None:
+def test_a_panel_of_figure_2_takes_less_than_a_minute_on_two_cores() -> None:
+    """Runs go two at a time. Processor time, since the machine may have other work: about 35 s."""
     split, _ = read(Path(str(DATA)), "mq2007-partial")
     make_panel("mq2007-partial", split, 0.4, PanelPlan(runs=2, clicks=(100,)), gates("genspec", "sea"))  # compiled
-    begun = time.perf_counter()
+    begun = time.process_time()
     clicks = tuple(round(10**power) for power in np.linspace(2, 9, 10))
     make_panel("mq2007-partial", split, 0.4, PanelPlan(runs=10, clicks=clicks), gates("genspec", "sea"))
-    assert time.perf_counter() - begun <= 60
+    assert time.process_time() - begun <= 100
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BANDITS)
+def test_bandits_play_ten_million_clicks_in_seconds(name: str) -> None:
+    """Page after page: each knows the clicks on the one before. One to two seconds of one processor."""
+    split, _ = read(Path(str(DATA)), "mq2007-partial")
+    world = Simulation(split, RunPlan(alpha=0.4, clicks=(100,), gates=()), 0).world
+    list(play(world, BANDITS[name], (100,), np.random.default_rng(0)))  # compiled
+    begun = time.process_time()
+    list(play(world, BANDITS[name], (10**7,), np.random.default_rng(1)))
+    assert time.process_time() - begun <= 6

@@ -81,6 +81,23 @@ class TestEveryModel:
         quiet = replace(HELD, worth=np.zeros(len(HELD.worth)))
         assert "no clicks that tell items apart" in fitted(name, held=quiet).notes[0]
 
+    def test_a_model_like_another_has_its_hyper_parameters_and_chooses_nothing(self, name: str) -> None:
+        first = fitted(name)
+        assert first.setting is not None
+        same = fitted(name, like=first)
+        assert (same.chosen, same.setting) == (first.chosen, first.setting)
+        np.testing.assert_allclose(same.score(NEW.features), first.score(NEW.features), rtol=1e-3, atol=1e-3)
+        other = made(seed=5)
+        again = fitted(name, other, like=first)  # other clicks, of which validation might choose otherwise
+        assert (again.chosen, again.setting) == (first.chosen, first.setting)
+        alone = fitted(name, other, held=None, like=first)
+        np.testing.assert_array_equal(alone.score(NEW.features), again.score(NEW.features))
+        assert not any("nothing chosen" in note for note in alone.notes)
+        assert [step["value"] for step in alone.curve] == [None] * len(alone.curve)
+        unchosen = fitted(name, held=None)
+        assert unchosen.setting is None
+        assert fitted(name, like=unchosen).chosen == first.chosen  # it had nothing to choose by: choose now
+
     def test_nothing_to_learn_is_said_in_one_line(self, name: str) -> None:
         with pytest.raises(Unanswerable, match="no click on an item with features"):
             fitted(name, replace(TRAIN, worth=np.zeros(len(TRAIN.worth))))

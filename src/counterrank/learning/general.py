@@ -71,7 +71,10 @@ def naming(features: Features) -> Scores:
 def trained(
     ground: Ground, features: Features, model: str, *, validation_share: float, seed: int, progress: Any = None
 ) -> General:
-    """A model of features, trained twice: on the training part, and on both parts."""
+    """A model of features, trained twice: on the training part, and on both with the hyper-parameters of the first.
+
+    So what is served differs from what is judged by the clicks it saw, not by what a second choice would change.
+    """
     pairs = ground.pairs
     table, absent = features.on(pairs)
     table[np.abs(table) < LEAST] = 0.0  # numbers whose reciprocals are none
@@ -82,7 +85,9 @@ def trained(
     fitted: list[Fitted] = []
     for each in examples:
         validation = each.of(held) if held.any() else None
-        fitted.append(_fit(model, each.of(~held), validation, weights=ground.weights, seed=seed, progress=progress))
+        like = fitted[0] if fitted else None
+        options = {"weights": ground.weights, "seed": seed, "progress": progress, "like": like}
+        fitted.append(_fit(model, each.of(~held), validation, **options))
     versions = [_version(fit, ground, features, table, absent) for fit in fitted]
     without = int(pc.sum(pc.invert(pc.is_in(pairs.query_ids.texts, value_set=features.query.unique()))).as_py() or 0)
     notes = list(dict.fromkeys(note for fit in fitted for note in fit.notes))

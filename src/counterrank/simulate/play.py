@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from counterrank.ids import Codes
 from counterrank.online.bandits import Bandit, State
 from counterrank.simulate.labelled import Vector
 from counterrank.simulate.users import LoggedWorld, coming
@@ -17,8 +16,8 @@ ROUND = 64  # impressions of a query, on average, that are drawn at a time
 def play(world: LoggedWorld, bandit: Bandit, clicks: Sequence[int], rng: np.random.Generator) -> Iterator[Vector]:
     """(P,) the scores of the ranking that the bandit would produce, whenever one of these numbers of clicks is reached.
 
-    The first logged ranking is what was served before. Queries come in chunks, of which each query plays its own
-    impressions one after the other, seeing the clicks on one page before it chooses the next.
+    The first logged ranking is what was served before. Queries come in chunks, of which each query has its own
+    impressions served one after the other.
     """
     data = world.data
     examination = 1 / np.arange(1.0, data.longest + 1)
@@ -27,20 +26,5 @@ def play(world: LoggedWorld, bandit: Bandit, clicks: Sequence[int], rng: np.rand
     for level in clicks:
         while seen < level:
             size = min(int(np.ceil((level - seen) * rate)), ROUND * len(data))
-            seen += _chunk(world, bandit, state, coming(len(data), size, rng), rng)
+            seen += bandit.serve(state, world.attraction, coming(len(data), size, rng), rng)
         yield bandit.scores(state)
-
-
-def _chunk(world: LoggedWorld, bandit: Bandit, state: State, often: Codes, rng: np.random.Generator) -> int:
-    """Plays so many impressions of each query; how many clicks came."""
-    seen = 0
-    for turn in range(int(often.max(initial=0))):
-        state.asked = np.flatnonzero(often > turn)
-        bandit.rank(state, rng)
-        rows = state.rows()
-        chance = world.attraction[rows] * state.examination[state.positions[rows]]
-        clicked = rng.random(len(rows)) < chance
-        state.see(rows, clicked)
-        bandit.learn(state)
-        seen += int(clicked.sum())
-    return seen

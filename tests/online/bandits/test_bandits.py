@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from counterrank.online.bandits import BANDITS, Hotfix, PbmPie, State
+from counterrank.online.bandits import BANDITS, Bandit, Hotfix, PbmPie, State
+from counterrank.online.bandits.order import next_of
 from counterrank.simulate.labelled import Labelled
 from counterrank.simulate.ndcg import Ndcg
 from counterrank.simulate.play import play
@@ -111,3 +114,35 @@ def test_play_counts_its_clicks_and_the_same_seed_plays_the_same() -> None:
     world = small_world()
     runs = [list(play(world, BANDITS["pbm-pie"], [50, 500], np.random.default_rng(4))) for _ in range(2)]
     np.testing.assert_array_equal(runs[0][1], runs[1][1])
+
+
+@pytest.mark.parametrize("bandit", [Hotfix(), Hotfix(3), PbmPie()], ids=lambda each: getattr(each, "name", "pbm-pie"))
+def test_the_compiled_way_is_the_literal_one_in_law(bandit: Bandit) -> None:
+    """Six thousand queries that are all the same, nine pages of each: what is known in the end, two ways."""
+    queries, items, pages = 6000, 5, 9
+    attraction = np.tile([0.9, 0.1, 0.5, 0.2, 0.7], queries)
+    ends = []
+    for serve, seed in ((bandit.serve, 1), (partial(Bandit.serve, bandit), 2)):
+        state = state_of(*[items] * queries)
+        often, rng = np.full(queries, pages), np.random.default_rng(seed)
+        came = serve(state, attraction, often, rng) + serve(state, attraction, often, rng)
+        assert (state.impressions == 2 * pages).all()
+        assert sorted(state.positions[:items]) == list(range(items))
+        known = state.of(bandit.name) if isinstance(bandit, Hotfix) else bandit.scores(state)
+        found = np.round(known, 6).reshape(queries, items)
+        ranks = (found[:, :, None] < found[:, None, :]).sum(axis=2)
+        ends.append((came / queries, np.concatenate([found, found**2, ranks, ranks == 0, found == 0], axis=1)))
+    (one, mine), (other, theirs) = ends
+    assert abs(one - other) < 0.12  # of about 13 clicks; five standard errors
+    spread = np.sqrt(mine.var(axis=0) / queries + theirs.var(axis=0) / queries)
+    assert (np.abs(mine.mean(axis=0) - theirs.mean(axis=0)) <= 4.5 * spread + 1e-12).all()
+
+
+def test_what_comes_next_has_the_chances_it_should() -> None:
+    """Three positions: 0.5, then 0.5 · 0.4, then 0.5 · 0.6 · 1; after the first, 0.4 and 0.6."""
+    chances = np.array([0.5, 0.4, 1.0, 0.3])
+    draws = (np.arange(100_000) + 0.5) / 100_000
+    found = np.bincount([next_of(chances, -1, 4, draw) for draw in draws], minlength=5) / len(draws)
+    np.testing.assert_allclose(found, [0.5, 0.2, 0.3, 0, 0], atol=2e-5)
+    found = np.bincount([next_of(chances, 2, 4, draw) for draw in draws], minlength=5) / len(draws)
+    np.testing.assert_allclose(found, [0, 0, 0, 0.3, 0.7], atol=2e-5)

@@ -26,6 +26,7 @@ from counterrank.lab.genspec2021.gates import CONFIDENCES, GATES, SHRUNK
 from counterrank.lab.genspec2021.panel import NO_BOUND, Method, Panel, PanelPlan, gates, make_panel
 from counterrank.lab.genspec2021.tables import ONLINE, records, shrunk_table, tables
 from counterrank.lab.genspec2021.taught import finding, table, teach
+from counterrank.lab.progress import tell
 from counterrank.lab.result import Reproduction
 from counterrank.log.reading import Reading
 
@@ -41,6 +42,7 @@ def reproduce(data: Path | None, out: Path | None = None, quick: bool = False) -
     panels, shrunk, taught, rows, notes = [], [], [], 0, []
     null = None
     for name, alphas in (QUICK if quick else ALPHAS).items():
+        tell(f"{name}: reading")
         split, reading = read(data, name)
         rows += reading.rows
         for alpha in alphas:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterrank.lab.genspec2021.gates import CONFIDENCES, NONE, SHRUNK
+from counterrank.lab.genspec2021.gates import CONFIDENCES, NONE, SHRUNK, Gated
 from counterrank.lab.genspec2021.null import line
 from counterrank.lab.genspec2021.panel import NO_BOUND, Method, Panel, crossing
 from counterrank.lab.genspec2021.tables import KINDS, REACHED, ratio, said, short
@@ -28,6 +28,7 @@ def findings(panels: Sequence[Panel], null: Panel | None) -> list[PaperFinding]:
         out += [_special(panel), _general(panel)]
         out += [_safe(panel, ("genspec", confidence)) for confidence in CONFIDENCES]
         out += [_no_bound(panel), _never_hurts(panel), _perfect(panel), _sea_is_later(panel), _betting(panel)]
+        out += [_safe(panel, ("betting", confidence)) for confidence in CONFIDENCES]
         if panel.online:
             out += [_starts_worse(panel), _who_is_first(panel)]
     return [*out, *(_null(null, kind) for kind in ("genspec", "betting", *SHRUNK) if null is not None)]
@@ -67,10 +68,11 @@ def worst(panel: Panel, method: Method) -> tuple[float, float, str]:
     return float(gaps[part].min()), float(min(gap.mean(axis=0).min() for gap in gaps.values())), where
 
 
-def _safe(panel: Panel, method: Method) -> PaperFinding:
+def _safe(panel: Panel, method: Gated) -> PaperFinding:
     run, mean, where = worst(panel, method)
     said_so = f"worst run {run:+.4f} ({where}), worst mean over runs {mean:+.4f}"
-    claim = f"{said(method)}: never below logging (by more than {CLOSE}, in any run)"
+    whose = "ours: " if method[0] == "betting" else ""
+    claim = f"{whose}{said(method)}: never below logging (by more than {CLOSE}, in any run)"
     paper = "ε = 0.01 was enough to prevent any decrease" if method == ("genspec", 0.01) else ""
     holds = "yes" if run >= -CLOSE else "in part" if mean >= -CLOSE else "no"
     return PaperFinding(claim, panel.title, holds, said_so, paper)

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.lab.genspec2021.gates import CONFIDENCES, NONE, Gated
 from counterrank.lab.genspec2021.runs import Run, RunPlan, Simulation
-from counterrank.lab.progress import tell
+from counterrank.lab.progress import counted
 from counterrank.online.bandits import BANDITS
 from counterrank.simulate.labelled import Split, Vector
 from counterrank.simulate.play import play
@@ -127,7 +127,6 @@ def gates(*names: str) -> tuple[Gated, ...]:
 
 def make_panel(name: str, split: Split, alpha: float, plan: PanelPlan, asked: tuple[Gated, ...]) -> Panel:
     """All runs, two at a time; a run has its own logging ranker and its own clicks."""
-    tell(f"{name}, α = {alpha:g}: {len(split.train)} queries to train on, {plan.runs} runs")
     of_runs = RunPlan(alpha=alpha, clicks=plan.clicks, gates=asked, general=plan.general)
 
     def one(seed: int) -> tuple[Run, dict[str, list[float]]]:
@@ -135,7 +134,8 @@ def make_panel(name: str, split: Split, alpha: float, plan: PanelPlan, asked: tu
         return simulation.play(), online(simulation, plan.online)
 
     with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(one, range(plan.runs)))
+        told = f"{name}, α = {alpha:g}, {len(split.train)} queries to train on, {len(asked)} gates"
+        found = list(counted(told, pool.map(one, range(plan.runs)), plan.runs))
     return Panel(
         name=name,
         alpha=alpha,

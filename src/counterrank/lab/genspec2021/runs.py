@@ -140,7 +140,8 @@ class Simulation:
         data = self.split.train
         before = after = None
         if self.plan.general:
-            before, after = self._fit(logs.train, logs.validation), self._fit(both, logs.validation)
+            before = self._fit(logs.train, logs.validation)
+            after = self._fit(both, logs.validation, like=before)
         general = None if before is None else self._weights(data, before)
         judged, served = self._special(logs.train, before), self._special(both, after)
         selection = PairClicks(
@@ -176,10 +177,10 @@ class Simulation:
             out[POSTERIOR] = posterior(self.world, log, says, self.weights)
         return out
 
-    def _fit(self, log: Clicked, validation: Clicked) -> Fitted:
-        return MODELS["linear"].fit(
-            examples(self.world, log), examples(self.validation, validation), weights=self.weights, seed=self.seed
-        )
+    def _fit(self, log: Clicked, validation: Clicked, like: Fitted | None = None) -> Fitted:
+        """`like`: what is judged, whose hyper-parameters what is served takes over."""
+        lessons = examples(self.world, log), examples(self.validation, validation)
+        return MODELS["linear"].fit(*lessons, weights=self.weights, seed=self.seed, like=like)
 
     def _weights(self, data: Labelled, fitted: Fitted) -> Vector:
         return tied_weights(data.starts, fitted.score(data.features), self.weights)

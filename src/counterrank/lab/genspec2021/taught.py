@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.lab.genspec2021.runs import Logs, RunPlan, examples, growing, worlds
-from counterrank.lab.progress import tell
+from counterrank.lab.progress import counted
 from counterrank.lab.result import PaperFinding, PaperTable
 from counterrank.learning.examples import Examples
 from counterrank.learning.gate import tied_weights
@@ -53,9 +53,8 @@ class Taught:
 
 def teach(name: str, split: Split, alpha: float, runs: int) -> Taught:
     """All models by all teachers; each run has a logging ranker and clicks of its own."""
-    tell(f"{name}, α = {alpha:g}: models of features")
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for seed in range(runs):
+    for seed in counted(f"{name}, α = {alpha:g}, models of features", range(runs), runs):
         plan = RunPlan(alpha=alpha, clicks=(CLICKS,), gates=(), general=False)
         train, validation, logger = worlds(split, plan, seed)
         (logs,) = growing(train, validation, (CLICKS,), np.random.default_rng([seed, 2]))

@@ -20,10 +20,12 @@ class Fitted:
 
     policy: what ranks (`Linear` or `LightGBM`). chosen: its hyper-parameters, in words. curve: how it got there, a dict
     for each step with `epoch`, `loss` and `value`, the counterfactual value on the validation queries (None without).
+    setting: the hyper-parameters as the model itself takes them, where validation queries chose them.
     """
 
     policy: Scorer
     chosen: str
+    setting: tuple[float, ...] | None = None
     curve: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -34,11 +36,15 @@ class Fitted:
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """How a model is taught: what positions weigh, (K,), the seed of its draws, and who is told of each step."""
+    """How a model is taught: what positions weigh, (K,), the seed of its draws, and who is told of each step.
+
+    setting: that of a model which was fitted before (`Fitted.setting`): then nothing is chosen.
+    """
 
     weights: Vector
     seed: int = 0
     progress: Progress | None = None
+    setting: tuple[float, ...] | None = None
 
     def step(self) -> None:
         """One more epoch, tree or penalty is done."""
@@ -60,12 +66,17 @@ class Model(ABC):
         weights: Vector,
         seed: int = 0,
         progress: Progress | None = None,
+        like: Fitted | None = None,
     ) -> Fitted:
         """Learn from these queries; hyper-parameters and the end by the counterfactual value on the validation queries.
 
         weights: (K,) position weights λ; beyond K they are 0. The same seed gives the same model.
+        like: a model that was fitted before, to other clicks; its hyper-parameters are taken, if it chose any, so that
+        the two differ by what they saw and nothing else. Validation queries are then only told of.
         """
-        return self.learn(prepared(train, validation, weights), Course(weights=weights, seed=seed, progress=progress))
+        setting = None if like is None else like.setting
+        course = Course(weights=weights, seed=seed, progress=progress, setting=setting)
+        return self.learn(prepared(train, validation, weights), course)
 
     @abstractmethod
     def learn(self, ready: Prepared, course: Course) -> Fitted:

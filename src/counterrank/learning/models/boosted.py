@@ -46,17 +46,20 @@ class LambdaTrees(Model):
         data = package.Dataset(ready.train.features, label=push.worth, feature_name=names, params=fixed)
         held = None if ready.validation is None else Held(data, ready.validation, course.weights)
         shapes = SHAPES if held is not None else SHAPES[:1]
+        if course.setting is not None:
+            shapes = (SHAPES[int(course.setting[0])],)
         tried = [
             grow(package.Booster({**fixed, **shape}, data.construct()), push, held, course, shape) for shape in shapes
         ]
         best = max(tried, key=lambda grown: grown.value)
         notes = list(ready.notes)
-        if ready.validation is None:
+        if ready.validation is None and course.setting is None:
             notes.append(f"no validation queries: {USUAL} trees, nothing chosen")
         policy = LightGBM(best.booster.model_to_string(num_iteration=best.trees), ready.train.names)
-        return Fitted(
-            policy=policy, chosen=f"{best.trees} trees of {best.leaves} leaves", curve=best.curve, notes=notes
-        )
+        shape = [each["num_leaves"] for each in SHAPES].index(best.leaves)
+        setting = course.setting if held is None else (float(shape), float(best.trees))
+        said = f"{best.trees} trees of {best.leaves} leaves"
+        return Fitted(policy=policy, chosen=said, setting=setting, curve=best.curve, notes=notes)
 
 
 class Push:
@@ -100,17 +103,18 @@ class Grown:
 
 
 def grow(booster: Any, push: Push, held: Held | None, course: Course, shape: dict[str, Any]) -> Grown:
-    """Tree after tree, as long as the value on the validation queries rises now and then."""
+    """Tree after tree, as long as the value on the validation queries rises now and then; or as many as are asked."""
     curve: list[dict[str, Any]] = []
-    best, value = (0, -np.inf), None
+    best, value, asked = (0, -np.inf), None, course.setting is not None
+    most = int(course.setting[1]) if course.setting is not None else USUAL if held is None else TREES
     if held is not None:
         booster.add_valid(held.data, "held")
-    while len(curve) < (USUAL if held is None else TREES) and len(curve) - best[0] < PATIENCE:
+    while len(curve) < most and (asked or len(curve) - best[0] < PATIENCE):
         ended = booster.update(fobj=push)
         if held is not None:
             value = float(booster.eval_valid(held)[0][2])
         curve.append({"epoch": len(curve) + 1, "loss": push.loss, "value": value})
-        if value is None or value > best[1]:
+        if asked or value is None or value > best[1]:
             best = (len(curve), 0.0 if value is None else value)
         course.step()
         if ended:

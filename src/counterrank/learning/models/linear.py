@@ -45,17 +45,25 @@ class LambdaLoss(Model):
         task = task_of(ready.train, scale, course.weights)
         held = None if ready.validation is None else Held(ready.validation, scale, course.weights)
         best = Best()
-        for rate, penalty in SETTINGS if held is not None else SETTINGS[:1]:
-            descend(task, held, best, course, rate=rate, penalty=penalty)
+        if course.setting is not None:
+            rate, penalty, epochs = course.setting
+            best = descend_like(task, held, course, rate=rate, penalty=penalty, epochs=int(epochs))
+        else:
+            for rate, penalty in SETTINGS if held is not None else SETTINGS[:1]:
+                descend(task, held, best, course, rate=rate, penalty=penalty)
         notes = ready.notes
-        if held is None:
+        if held is None and course.setting is None:
             notes = [*notes, f"no validation queries: {EPOCHS} epochs at step size {best.rate:g}, nothing chosen"]
         chosen = f"step size {best.rate:g}, penalty {best.penalty:g}, {best.epoch} epochs"
         curve = [
             {"epoch": epoch, "loss": told_loss(task, tried), "value": value}
             for epoch, (tried, value) in enumerate(best.path, 1)
         ]
-        return Fitted(policy=scale.linear(ready.train.names, best.weights), chosen=chosen, curve=curve, notes=notes)
+        told = held is not None or course.setting is not None
+        return Fitted(
+            policy=scale.linear(ready.train.names, best.weights), chosen=chosen, curve=curve, notes=notes,
+            setting=(best.rate, best.penalty, float(best.epoch)) if told else None,
+        )  # fmt: skip
 
 
 def task_of(examples: Examples, scale: Scale, weights: Vector) -> Task:
@@ -79,7 +87,7 @@ def descend(task: Task, held: Held | None, best: Best, course: Course, *, rate: 
     path: list[tuple[Vector, float | None]] = []
     highest, since = -np.inf, 0
     for epoch in range(1, EPOCHS + 1):
-        descent.epoch(rate * 0.5 * (1.0 + np.cos(np.pi * (epoch - 1) / EPOCHS)))
+        descent.epoch(slower(rate, epoch))
         weights = descent.weights
         value = None if held is None else held.value(weights)
         path.append((weights, value))
@@ -91,6 +99,22 @@ def descend(task: Task, held: Held | None, best: Best, course: Course, *, rate: 
         course.step()
         if since == PATIENCE:
             break
+
+
+def descend_like(task: Task, held: Held | None, course: Course, *, rate: float, penalty: float, epochs: int) -> Best:
+    """One setting for so many epochs, whatever their value."""
+    descent, best = Descent(task, penalty=penalty, seed=course.seed), Best(rate=rate, penalty=penalty, epoch=epochs)
+    for epoch in range(1, epochs + 1):
+        descent.epoch(slower(rate, epoch))
+        best.weights = descent.weights
+        best.path.append((best.weights, None if held is None else held.value(best.weights)))
+        course.step()
+    return best
+
+
+def slower(rate: float, epoch: int) -> float:
+    """The step size of an epoch, from 1: smaller from one to the next."""
+    return float(rate * 0.5 * (1.0 + np.cos(np.pi * (epoch - 1) / EPOCHS)))
 
 
 def told_loss(task: Task, weights: Vector) -> float:

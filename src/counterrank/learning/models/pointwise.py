@@ -52,7 +52,8 @@ class Pointwise(Model):
         scale = Scale.of(ready.train.features)
         rates = Rates.of(ready.train, scale)
         held = None if ready.validation is None else Held(ready.validation, scale, course.weights)
-        penalties = sorted(self.penalties if held is not None else (self.usual,), reverse=True)
+        tries = self.penalties if held is not None else (self.usual,)
+        penalties = sorted(tries if course.setting is None else course.setting, reverse=True)
         best, found, chosen, curve = -np.inf, np.zeros(rates.rows.shape[1]), penalties[0], []
         for step, (tried, loss) in enumerate(self.path(rates, penalties)):
             value = None if held is None else held.value(tried)
@@ -61,10 +62,11 @@ class Pointwise(Model):
                 best, found, chosen = value or 0.0, tried.copy(), penalties[step]
             course.step()
         notes = [*ready.notes, *self.remarks(rates)]
-        if held is None:
+        if held is None and course.setting is None:
             notes.append(f"no validation queries: penalty {chosen:g}, nothing chosen")
         policy = scale.linear(ready.train.names, found)
-        return Fitted(policy=policy, chosen=f"penalty {chosen:g}", curve=curve, notes=notes)
+        setting = course.setting if held is None else (chosen,)
+        return Fitted(policy=policy, chosen=f"penalty {chosen:g}", setting=setting, curve=curve, notes=notes)
 
 
 def beyond(rates: Rates) -> list[str]:

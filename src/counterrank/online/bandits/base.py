@@ -36,6 +36,24 @@ class Bandit(ABC):
     def learn(self, state: State) -> None:
         """After the clicks on the pages that were asked are in the state."""
 
+    def serve(self, state: State, attraction: Vector, often: Codes, rng: np.random.Generator) -> int:
+        """Serves so many impressions of each query, (Q,), to users of this attraction, (P,); how many clicks came.
+
+        One page of a query after the other: the clicks on it are known before the next is chosen. This is the literal
+        way, turn by turn. A bandit may have a compiled one, which must be the same in law, and need not keep of the
+        evidence what the bandit never looks at.
+        """
+        came = 0
+        for turn in range(int(often.max(initial=0))):
+            state.asked = np.flatnonzero(often > turn)
+            self.rank(state, rng)
+            rows = state.rows()
+            clicked = rng.random(len(rows)) < attraction[rows] * state.examination[state.positions[rows]]
+            state.see(rows, clicked)
+            self.learn(state)
+            came += int(clicked.sum())
+        return came
+
 
 def shown_by(state: State, scores: Vector, rng: np.random.Generator) -> Codes:
     """The positions of the state, with the items of the queries that are asked sorted anew; ties at random."""

@@ -9,7 +9,9 @@ import numpy as np
 from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.online.bandits.base import Bandit
+from counterrank.online.bandits.order import drawn, next_of
 from counterrank.online.bandits.state import State, Vector
+from counterrank.statistics.hashing import mix
 
 
 class Hotfix(Bandit):
@@ -44,6 +46,64 @@ class Hotfix(Bandit):
 
     def learn(self, state: State) -> None:
         prefer(state.starts, state.asked, state.positions, state.clicked, self._top(state), state.of(self.name))
+
+    def serve(self, state: State, attraction: Vector, often: Codes, rng: np.random.Generator) -> int:
+        """Compiled. Of the evidence only preferences are kept: a page is not even shuffled below where users look."""
+        state.asked = np.flatnonzero(often)
+        state.impressions += often
+        key = rng.integers(0, 2**64, dtype=np.uint64)
+        pages = state.starts, state.first, state.positions
+        return int(served(pages, state.examination, attraction, often, self._top(state), state.of(self.name), key))
+
+
+@njit(nogil=True)
+def served(
+    pages: Any, examination: Any, attraction: Any, often: Any, top: int, won: Any, key: Any
+) -> Any:  # pragma: no cover
+    """Serves so many impressions of each query, adds to `won` as `prefer` does, and counts the clicks.
+
+    Places of the page are filled from the top, each with one of the items that are left, as far as a user looks.
+    """
+    starts, before, positions = pages
+    longest = 0
+    for q in range(len(starts) - 1):
+        longest = max(longest, starts[q + 1] - starts[q])
+    order, clicked = np.empty(longest, dtype=np.int64), np.zeros(longest, dtype=np.bool_)
+    came = 0
+    for q in range(len(starts) - 1):
+        first, size = starts[q], starts[q + 1] - starts[q]
+        shown, own, number = min(top, size), mix(key ^ mix(np.uint64(q))), 0
+        for i in range(first, first + size):
+            order[before[i]] = i
+        for _ in range(often[q]):
+            filled, lowest, hits = 0, -1, 0
+            looked = next_of(examination, -1, size, drawn(own, number))
+            number += 1
+            while looked < size:
+                while filled <= looked and filled < shown:
+                    at = filled + int(drawn(own, number) * (shown - filled))
+                    order[filled], order[at] = order[at], order[filled]
+                    filled, number = filled + 1, number + 1
+                if drawn(own, number) < attraction[order[looked]]:
+                    came += 1
+                    if looked < shown:
+                        lowest, hits = looked, hits + 1
+                        clicked[looked] = True
+                    else:
+                        lowest = shown - 1
+                looked = next_of(examination, looked, size, drawn(own, number + 1))
+                number += 2
+            if hits:
+                while filled <= lowest:  # a click below the top: all of the top stands above it
+                    at = filled + int(drawn(own, number) * (shown - filled))
+                    order[filled], order[at] = order[at], order[filled]
+                    filled, number = filled + 1, number + 1
+                for place in range(lowest + 1):
+                    won[order[place]] += lowest + 1 - hits if clicked[place] else -hits
+                    clicked[place] = False
+        for place in range(size):
+            positions[order[place]] = place
+    return came
 
 
 @njit(nogil=True)
