@@ -48,7 +48,7 @@ def again(served: Served, line: http.client.HTTPConnection, path: str, body: Any
 
 
 def killed(folder: Path, kills: int, store: str | None = None) -> None:
-    """Under load workers are killed; all that was acknowledged is there once, and the evidence is its fold."""
+    """Under load workers, and the processes that write for them, are killed; all that was acknowledged is there once, and the evidence is its fold."""
     rng, done = random.Random(1), {}
     with command(folder, "--workers", "2", store=store) as served:
         stop = threading.Event()
@@ -59,7 +59,7 @@ def killed(folder: Path, kills: int, store: str | None = None) -> None:
             before = len(done)
             until(lambda: len(done) > before + 5 and len(served.workers()) == 2, 180)  # noqa: B023
             time.sleep(rng.random() * 0.2)
-            served.kill_one()
+            served.kill_one(rng)
         until(lambda: len(served.workers()) == 2, 120)
         stop.set()
         for caller in callers:

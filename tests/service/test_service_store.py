@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from counterrank.errors import InputError
 from counterrank.service.events import (
@@ -185,7 +185,7 @@ def test_a_full_queue_is_away_at_once(url: str) -> None:
     store = Store.open(url, queue=3)
 
     async def flood() -> list[object]:
-        with store.writer._claiming:  # the thread cannot end a batch meanwhile
+        with store.writer._claims._lock:  # the thread cannot end a batch meanwhile
             work = [asyncio.ensure_future(store.show(shown())) for _ in range(2000)]
             await asyncio.sleep(0.05)
         return await asyncio.gather(*work, return_exceptions=True)

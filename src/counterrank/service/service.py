@@ -33,6 +33,7 @@ from counterrank.service.bodies import (
 )
 from counterrank.service.events import (
     Away,
+    Change,
     Conflict,
     Given,
     NotOnPage,
@@ -55,6 +56,7 @@ from counterrank.service.refusals import away
 from counterrank.service.scoring import BY_POSTERIOR, base_order
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
+from counterrank.service.state import State
 from counterrank.service.store import Store
 from counterrank.service.traffic import Traffic
 from counterrank.service.visits import Visits
@@ -102,6 +104,7 @@ class Service(Knowledge):
         """Draw numbers that no other worker draws, compile what ranks, and know all that has happened."""
         self.random.seed()
         self.ordered(Asked(query="", items=["-"], own=None, k=1, at=0.0), replace(self.setting, name="ebrank"))
+        State(self.curve).apply([Change(1, "", ("-",), (1,), (1,), (0,))])
         await super().begin()
 
     # one page

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from counterrank.service.batch import Outcome, apply
+from counterrank.service.claims import Claims, Range
 from counterrank.service.database import Database, Pen
 from counterrank.service.events import Away, Change, Given, Shown
 from counterrank.service.recent import Recent
@@ -30,11 +31,9 @@ class Writer:
         self.batches = self.written = 0
         self._waiting: deque[Waiting] = deque()  # for the thread to take
         self._gathered: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}  # of one turn of an event loop
-        self._own: deque[tuple[int, int]] = deque()  # first and last sequence of each batch of ours
-        self._answered = 0
+        self._claims = Claims()
         self._recent, self._pen = Recent(), Pen(database)
         self._began: float | None = None  # when the transaction that runs did
-        self._claiming = threading.Lock()
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="counterrank-writer", daemon=True)
@@ -84,38 +83,25 @@ class Writer:
         left = [self._waiting.popleft() for _ in range(len(self._waiting))]
         self._answer(left, [Outcome(error=Away("the store is closed"))] * len(left))
 
-    def claims(self) -> tuple[list[tuple[int, int]], int]:
+    def claims(self) -> tuple[list[Range], int]:
         """Ranges of sequences that are ours, in order; and up to which of them callers have been answered."""
-        with self._claiming:
-            return list(self._own), self._answered
+        return self._claims.ranges()
 
     def done_with(self, sequence: int) -> None:
         """Nobody will ask for claims up to this one again."""
-        with self._claiming:
-            while self._own and self._own[0][1] <= sequence:
-                self._own.popleft()
-
-    def _claim(self, first: int, last: int) -> None:
-        with self._claiming:
-            self._own.append((first, last))
+        self._claims.done_with(sequence)
 
     def _run(self) -> None:
         while (taken := self._take()) is not None:
             self._began = time.monotonic()
             try:
-                outcomes = apply(self.database, [each[0] for each in taken], self._claim, self._recent, self._pen)
+                outcomes = apply(self.database, [each[0] for each in taken], self._claims.claim, self._recent, self._pen)
             except Exception as error:  # this batch is not written; the next one tries a connection of its own
                 failure = error if isinstance(error, Away) else Away(f"{type(error).__name__}: {error}")
                 outcomes = [Outcome(error=failure)] * len(taken)
-                self._unclaim()
+                self._claims.give_up()
             self._began = None
             self._answer(taken, outcomes)
-
-    def _unclaim(self) -> None:
-        """A batch that failed is followed like anybody else's: if its commit did happen, nobody here was told."""
-        with self._claiming:
-            while self._own and self._own[-1][1] > self._answered:
-                self._own.pop()
 
     def _take(self) -> list[Waiting] | None:
         """What waits, up to a batch of it; None at the end."""
@@ -132,9 +118,7 @@ class Writer:
             mine = [(done, out) for (_, done, where), out in zip(taken, outcomes, strict=True) if where is loop]
             with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(self._resolve, mine)
-        with self._claiming:
-            if self._own:
-                self._answered = max(self._answered, self._own[-1][1])
+        self._claims.answer()
 
     def _resolve(self, outcomes: list[tuple[asyncio.Future[Outcome], Outcome]]) -> None:
         """In the event loop: first the changes, then the answers."""
