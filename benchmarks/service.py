@@ -1,10 +1,11 @@
 """How fast a worker answers /rank, beside an endpoint of the same framework that only validates the same body.
 
-    python benchmarks/service.py [--seconds 5] [--store sqlite:///…] [--features-in-body]
+    python benchmarks/service.py [--seconds 5] [--folder DIR] [--store URL] [--workers 1] [--features-in-body]
 
 Both run in processes of their own; the client is a third, with 32 connections. The service fsyncs each impression
 before it answers; 100 items have 136 features. Then, at half of the rate, latencies while feedback arrives at the
-same rate. On a machine whose cores are busy, or whose disk takes long to sync, figures are those of the machine.
+same rate. On a machine whose cores are busy, or whose disk takes long to sync, figures are those of the machine: how
+long its disk takes is measured in the same run, and `--folder /dev/shm` leaves the disk out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ import tempfile
 import time
 from typing import Any
 
+try:
+    import uvloop
+except ImportError:
+    uvloop = None
+
 CONNECTIONS, ITEMS, FEATURES = 32, 100, 136
 VALIDATES = """
 from litestar import Litestar, post
@@ -34,7 +40,7 @@ app = Litestar([rank], openapi_config=None, logging_config=None)
 
 
 class Line(asyncio.Protocol):
-    """One connection that is kept: a request at a time. As little work as can be, since it is done beside the service's."""
+    """One connection that is kept: a request at a time, with as little work as can be, beside the service's."""
 
     def __init__(self) -> None:
         self.found, self.size = bytearray(), -1
@@ -81,20 +87,25 @@ async def saturated(port: int, body: bytes, seconds: float) -> float:
 
 
 async def paced(port: int, body: bytes, rate: float, seconds: float) -> list[float]:
-    """Latencies of /rank at a rate, from the moment at which each was due; each is followed by feedback."""
+    """Latencies of /rank at a rate, from the moment at which each was due; each is followed by feedback on lines of its
+    own."""
     taken = []
     free: asyncio.Queue[Line] = asyncio.Queue()
+    others: asyncio.Queue[Line] = asyncio.Queue()
     for _ in range(CONNECTIONS):
         free.put_nowait(await Line.open(port))
+        others.put_nowait(await Line.open(port))
 
     async def one(number: int, due: float) -> None:
         line = await free.get()
         found = await line.post("/rank", body)
         taken.append(time.perf_counter() - due)
+        free.put_nowait(line)
         impression, item = (found.split(name, 1)[1].split(b'"', 1)[0] for name in (b'"impression":"', b'"item":"'))
         given = b'{"impression": "%b", "event": "b%d-%d", "clicks": ["%b"]}' % (impression, port, number, item)
-        await line.post("/feedback", given)
-        free.put_nowait(line)
+        other = await others.get()
+        await other.post("/feedback", given)
+        others.put_nowait(other)
 
     begun, tasks = time.perf_counter(), []
     for number in range(int(rate * seconds)):
@@ -104,6 +115,26 @@ async def paced(port: int, body: bytes, rate: float, seconds: float) -> list[flo
         tasks.append(asyncio.create_task(one(number, due)))
     await asyncio.gather(*tasks)
     return sorted(taken)
+
+
+def run_loop(work: Any) -> Any:
+    """A coroutine's result, by uvloop where it is there."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if uvloop else None) as runner:
+        return runner.run(work)
+
+
+def synced(folder: str, times: int = 200) -> str:
+    """How long the disk takes to have 32 KB for certain."""
+    taken = []
+    with open(os.path.join(folder, "synced"), "wb") as file:
+        for _ in range(times):
+            file.write(bytes(32_768))
+            file.flush()
+            begun = time.perf_counter()
+            os.fdatasync(file.fileno())
+            taken.append(1000 * (time.perf_counter() - begun))
+    taken.sort()
+    return f"the disk alone, fdatasync of 32 KB: median {taken[times // 2]:.2f} ms, p99 {taken[-(times // 100)]:.2f} ms"
 
 
 def started(words: list[str], folder: str, says: str) -> tuple[subprocess.Popen[str], int]:
@@ -123,21 +154,24 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--store")
+    parser.add_argument("--folder", help="where the store lies, and all else")
+    parser.add_argument("--workers", default="1")
     parser.add_argument("--features-in-body", action="store_true")
     given = parser.parse_args()
     rng = random.Random(0)
     features = [{f"f{j}": rng.random() for j in range(FEATURES)} for _ in range(ITEMS)]
     items = [{"id": f"item-{i}", "features": each} for i, each in enumerate(features)]
     body = json.dumps({"query": "q", "items": items if given.features_in_body else [e["id"] for e in items]}).encode()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        print(synced(folder), flush=True)
         with open(os.path.join(folder, "validates.py"), "w", encoding="utf-8") as file:
             file.write(VALIDATES)
-        words = ["-m", "counterrank", "serve", "--port", "0", "--retrain-every", "0"]
+        words = ["-m", "counterrank", "serve", "--port", "0", "--retrain-every", "0", "--workers", given.workers]
         ours, port = started([*words, *(["--store", given.store] if given.store else [])], folder, '"serving"')
         words = ["-m", "uvicorn", "--port", "8199", "--no-access-log", "validates:app"]
         theirs, other = started(words, folder, "running on")[0], 8199
         try:
-            asyncio.run(_put(port, items))
+            run_loop(_put(port, items))
             run(given.seconds, given.rounds, body, port, other)
         finally:
             for process in (ours, theirs):
@@ -155,13 +189,13 @@ async def _put(port: int, items: list[Any]) -> None:
 
 def run(seconds: float, rounds: int, body: bytes, port: int, other: int) -> None:
     """Print rates side by side, and latencies at half of the rate."""
-    asyncio.run(saturated(port, body, 1.0))
+    run_loop(saturated(port, body, 1.0))
     best = 0.0
     for _ in range(rounds):
-        mine, plain = (asyncio.run(saturated(each, body, seconds)) for each in (port, other))
+        mine, plain = (run_loop(saturated(each, body, seconds)) for each in (port, other))
         best = max(best, mine)
         print(f"rank {mine:8.0f}/s   validates only {plain:8.0f}/s   {mine / plain:6.1%}", flush=True)
-    taken = asyncio.run(paced(port, body, best / 2, seconds))
+    taken = run_loop(paced(port, body, best / 2, seconds))
     at = {share: taken[int(share * (len(taken) - 1))] * 1000 for share in (0.5, 0.9, 0.99)}
     print(f"at half of that, with feedback: median {at[0.5]:.1f} ms, p90 {at[0.9]:.1f} ms, p99 {at[0.99]:.1f} ms")
 

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-
 WORKER = "service.worker"
 
 
@@ -32,6 +31,11 @@ class Served:
         reply = line.getresponse()
         content = reply.read()
         return reply.status, json.loads(content)
+
+    def text(self, path: str) -> str:
+        line = self.line()
+        line.request("GET", path)
+        return line.getresponse().read().decode()
 
     def line(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)

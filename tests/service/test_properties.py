@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from counterrank.service.events import Given, Shown
 from counterrank.service.store import Store

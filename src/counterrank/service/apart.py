@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import time
@@ -139,7 +140,9 @@ class Apart:
         if self._loop is not None:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
-        self._claims.answer((), lambda: self._board.told(self._board.claimed))  # what it wrote is followed as others' is
+        self._claims.answer(
+            (), lambda: self._board.told(self._board.claimed)
+        )  # what it wrote is followed as others' is
         for _, done, _ in (*self._waiting, *self._gathered):
             _resolve(done, Outcome(error=Away("the process that writes has ended")))
         self._waiting.clear()
@@ -159,10 +162,8 @@ class Apart:
         """Let what waits be written, and wait for the process to end. Not in the event loop, which gets the answers."""
         self._closed = True
         if not self._ended:
-            try:
+            with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass
         os.waitpid(self.process, 0)
 
 

@@ -76,7 +76,9 @@ def apply(
         except (BadData, UnicodeEncodeError, OverflowError) as error:
             if careful and len(operations) == 1:
                 return [Outcome(error=Unstorable(str(error)))]
-    return [apply(database, [operation], claim, recent, pen)[0] for operation in operations]  # one is bad: each by itself
+    return [
+        apply(database, [operation], claim, recent, pen)[0] for operation in operations
+    ]  # one is bad: each by itself
 
 
 def _applied(

@@ -95,7 +95,9 @@ class Writer:
         while (taken := self._take()) is not None:
             self._began = time.monotonic()
             try:
-                outcomes = apply(self.database, [each[0] for each in taken], self._claims.claim, self._recent, self._pen)
+                outcomes = apply(
+                    self.database, [each[0] for each in taken], self._claims.claim, self._recent, self._pen
+                )
             except Exception as error:  # this batch is not written; the next one tries a connection of its own
                 failure = error if isinstance(error, Away) else Away(f"{type(error).__name__}: {error}")
                 outcomes = [Outcome(error=failure)] * len(taken)
