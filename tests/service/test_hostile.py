@@ -1,4 +1,4 @@
-"""Bodies that nobody should send: every answer is in the 200s or 400s, in our shape, and the store is as it should be."""
+"""Bodies that nobody should send: every answer is in the 200s or 400s, in our shape, and the store stays sound."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from service.serving import Reply, Worker, worker
 TOGETHER = 50
 DEEP = "\x01deep\x01"  # stands for a value that json.dumps cannot write
 NASTY: list[Any] = [
-    None, True, False, 0, -1, 1, 2.5, -0.0, 1e308, 5e-324, 10**30, -(10**400), float("nan"), float("inf"), "", " ", "\0",
+    None, True, False, 0, -1, 1, 2.5, -0.0, 1e308, 5e-324, 10**30, -(10**400), float("nan"), float("inf"), "", " ",
+    "\0",
     "a\0b", "\ud800", "\udc00x", "\U0001f600" * 10, "é" * 600, "x" * 1025, "x" * 5000, "../x", "'; DROP TABLE meta; --",
-    "\u202e", "\ufeff", "null", "NaN", [], {}, [[]], [None], ["a", "a"], ["a", 1, "1"], [{}], [{"id": "a"}, {"id": "a"}],
-    {"id": {}}, {"": ""}, {"a": {"a": {"a": []}}}, list(range(2000)), ["x" * 1000] * 3, {"id": "a", "features": {"\0": 1}},
+    "\u202e", "\ufeff", "null", "NaN", [], {}, [[]], [None], ["a", "a"], ["a", 1, "1"], [{}],
+    [{"id": "a"}, {"id": "a"}],
+    {"id": {}}, {"": ""}, {"a": {"a": {"a": []}}}, list(range(2000)), ["x" * 1000] * 3,
+    {"id": "a", "features": {"\0": 1}},
     {"id": "a", "features": {"x": "1"}}, {"id": "a", "features": {"x": float("nan")}}, DEEP,
 ]  # fmt: skip
 RANK: dict[str, Any] = {
@@ -36,7 +39,8 @@ BODIES: list[tuple[str, str, Any]] = [
     ("PUT", "/policy", {"name": "ebrank", "exploration": 20, "randomise": 0.05}),
 ]
 HUGE = [
-    b"[" * 100_000, b"[" * 50_000 + b"]" * 50_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"1" * 100_000, b'"' * 99_999,
+    b"[" * 100_000, b"[" * 50_000 + b"]" * 50_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"1" * 100_000,
+    b'"' * 99_999,
     json.dumps({"query": "q", "items": [str(i) for i in range(100_000)]}).encode(),
     json.dumps({"query": "q", "items": list(range(1000)), "k": 100}).encode(),
     b'{"query": "q", "items": ["' + b"a" * 2_000_000 + b'"]}', b"\xff" * 1000, b"\xef\xbb\xbf{}", b"", b" ", b"null",

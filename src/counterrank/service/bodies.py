@@ -263,7 +263,7 @@ def moment(at: float | str | None, now: float) -> float:
 
 
 def digest_of(body: bytes | msgspec.Raw) -> str:
-    """The same for bodies that are equal as JSON, whatever their order and spelling; all of a body has to be JSON here."""
+    """The same for bodies that are equal as JSON, whatever their order and spelling. All of it has to be JSON."""
     try:
         content = msgspec.json.encode(_plain(msgspec.json.decode(body)), order="sorted")
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
