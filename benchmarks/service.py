@@ -86,7 +86,7 @@ async def saturated(port: int, body: bytes, seconds: float) -> float:
     return count / seconds
 
 
-async def paced(port: int, body: bytes, rate: float, seconds: float) -> list[float]:
+async def paced(port: int, body: bytes, rate: float, seconds: float, name: str = "b") -> list[float]:
     """Latencies of /rank at a rate, from the moment at which each was due; each is followed by feedback on lines of its
     own."""
     taken = []
@@ -102,7 +102,9 @@ async def paced(port: int, body: bytes, rate: float, seconds: float) -> list[flo
         taken.append(time.perf_counter() - due)
         free.put_nowait(line)
         impression, item = (found.split(name, 1)[1].split(b'"', 1)[0] for name in (b'"impression":"', b'"item":"'))
-        given = b'{"impression": "%b", "event": "b%d-%d", "clicks": ["%b"]}' % (impression, port, number, item)
+        given = b'{"impression": "%b", "event": "%b-%d", "clicks": ["%b"]}' % (
+            impression, name.encode(), number, item,
+        )  # fmt: skip
         other = await others.get()
         await other.post("/feedback", given)
         others.put_nowait(other)
@@ -157,6 +159,8 @@ def main() -> None:
     parser.add_argument("--folder", help="where the store lies, and all else")
     parser.add_argument("--workers", default="1")
     parser.add_argument("--features-in-body", action="store_true")
+    parser.add_argument("--soak", type=float, help="instead: pages and feedback for so many seconds, and memory")
+    parser.add_argument("--rate", type=float, default=300.0, help="pages a second of a soak")
     given = parser.parse_args()
     rng = random.Random(0)
     features = [{f"f{j}": rng.random() for j in range(FEATURES)} for _ in range(ITEMS)]
@@ -172,6 +176,9 @@ def main() -> None:
         theirs, other = started(words, folder, "running on")[0], 8199
         try:
             run_loop(_put(port, items))
+            if given.soak:
+                soak(given.soak, given.rate, body, port, ours.pid)
+                return
             run(given.seconds, given.rounds, body, port, other)
         finally:
             for process in (ours, theirs):
@@ -185,6 +192,32 @@ async def _put(port: int, items: list[Any]) -> None:
     writer.write(b"PUT /items HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
     assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
     writer.close()
+
+
+def soak(seconds: float, rate: float, body: bytes, port: int, process: int) -> None:
+    """Print what memory each process has, twenty times."""
+    for turn in range(20):
+        taken = run_loop(paced(port, body, rate, seconds / 20, f"s{turn}"))
+        held = ", ".join(f"{name} {megabytes:.0f}" for name, megabytes in memory(process))
+        print(
+            f"{(turn + 1) * seconds / 20:6.0f} s   MB: {held}   median {taken[len(taken) // 2] * 1000:.1f} ms",
+            flush=True,
+        )
+
+
+def memory(process: int) -> list[tuple[str, float]]:
+    """Memory of the supervisor, of its workers, and of the processes that write for them."""
+    found = [("supervisor", process)]
+    for name, parents in (("worker", 1), ("writer", 2)):
+        above = [number for each, number in found if each == ("supervisor", "worker")[parents - 1]]
+        for number in above:
+            with open(f"/proc/{number}/task/{number}/children", encoding="utf-8") as file:
+                found += [(name, int(each)) for each in file.read().split()]
+    held = []
+    for name, number in found:
+        with open(f"/proc/{number}/status", encoding="utf-8") as file:
+            held.append((name, next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))))
+    return held
 
 
 def run(seconds: float, rounds: int, body: bytes, port: int, other: int) -> None:

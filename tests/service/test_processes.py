@@ -128,12 +128,14 @@ def test_the_kill_switch_under_load(tmp_path: Path) -> None:
     with command(tmp_path, "--workers", "2", "--randomise", "1") as served:
         stop, began = threading.Event(), []
         wrong: list[Any] = []
+        answers: list[str] = []
 
         def ask() -> None:
             line = served.line()
             while not stop.is_set():
                 after = bool(began)
                 status, found = served.call("POST", "/rank", {"query": "q", "items": list("abcdefgh"), "k": 3}, line)
+                answers.append(found.get("impression"))
                 if status != 200 or (after and (found["explored"] or found["randomise"] > 0)):
                     wrong.append((status, found))
 
@@ -149,6 +151,9 @@ def test_the_kill_switch_under_load(tmp_path: Path) -> None:
             caller.join(120)
         assert not wrong
         assert served.call("GET", "/policy")[1]["randomise"] == 0
+    with Store.open(f"sqlite:///{tmp_path}/store.db") as store, store.database.reading() as connection:
+        stored = connection.exec_driver_sql("SELECT impression FROM impressions").scalars().all()
+    assert sorted(stored) == sorted(answers)  # each page that counts was answered
 
 
 def test_without_tokens_only_loopback(tmp_path: Path) -> None:
