@@ -18,6 +18,7 @@ from counterrank.service.told import Messages, Reply, asked, outcome_of, reply_o
 from counterrank.service.writer import QUEUE, STUCK
 
 SOME = 8  # operations that are handed over before the turn of the event loop ends
+AHEAD = 2  # messages that are under way at a time: one is written, one waits; what comes meanwhile is gathered
 Waiting = tuple[Shown | Given, "asyncio.Future[Outcome]", float]
 
 
@@ -34,6 +35,7 @@ class Apart:
         self._board, self._claims, self._messages = Board(), Claims(), Messages()
         self._waiting: deque[Waiting] = deque()  # in the order in which they were handed over
         self._gathered: list[Waiting] = []
+        self._sizes: deque[int] = deque()  # operations of each message that is under way
         self._unsent = bytearray()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = self._ended = False
@@ -66,20 +68,18 @@ class Apart:
         return self._loop
 
     def _hand_over(self) -> None:
-        gathered, self._gathered = self._gathered, []
-        if not gathered:
+        if not self._gathered or len(self._sizes) >= AHEAD:
             return
+        gathered, self._gathered = self._gathered, []
         try:
             message = asked([each[0] for each in gathered])
-        except UnicodeEncodeError as error:  # one of them is no text
-            if len(gathered) == 1:
-                _resolve(gathered[0][1], Outcome(error=Unstorable(str(error))))
-                return
-            for each in gathered:
-                self._gathered = [each]
-                self._hand_over()
+        except UnicodeEncodeError:  # one of them is no text
+            good = [each for each in gathered if _storable(each)]
+            self._gathered = good + self._gathered
+            self._hand_over()
             return
         self._waiting.extend(gathered)
+        self._sizes.append(len(gathered))
         self._send(message)
 
     def _send(self, message: bytes) -> None:
@@ -124,6 +124,14 @@ class Apart:
         """First the changes, then the answers."""
         self._claims.answer(reply.ranges, lambda: self._board.told(reply.claimed))
         taken = [self._waiting.popleft() for _ in reply.outcomes]
+        left = len(taken)
+        while left:
+            some = min(left, self._sizes[0])
+            left -= some
+            self._sizes[0] -= some
+            if not self._sizes[0]:
+                self._sizes.popleft()
+        self._hand_over()
         outcomes = [outcome_of(each[0], told) for each, told in zip(taken, reply.outcomes, strict=True)]
         try:
             if self.listener is not None:
@@ -165,6 +173,16 @@ class Apart:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
         os.waitpid(self.process, 0)
+
+
+def _storable(waiting: Waiting) -> bool:
+    """Whether it can be handed over; its caller is told if not."""
+    try:
+        asked([waiting[0]])
+    except UnicodeEncodeError as error:
+        _resolve(waiting[1], Outcome(error=Unstorable(str(error))))
+        return False
+    return True
 
 
 def _resolve(done: asyncio.Future[Outcome], outcome: Outcome) -> None:
