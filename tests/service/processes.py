@@ -58,8 +58,8 @@ def processes() -> Iterator[tuple[int, int, str]]:
     for each in Path("/proc").iterdir():
         if each.name.isdigit():
             try:
-                status = (each / "stat").read_text().rpartition(")")[2].split()
-                command = (each / "cmdline").read_text()
+                status = (each / "stat").read_bytes().rpartition(b")")[2].decode().split()
+                command = (each / "cmdline").read_bytes().decode(errors="replace")  # of whatever else runs here
             except OSError:
                 continue
             if status[0] != "Z":
