@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+WORKER = "service.worker"
 
 
 class Served:
@@ -28,24 +32,38 @@ class Served:
         content = reply.read()
         return reply.status, json.loads(content)
 
+    def text(self, path: str) -> str:
+        line = self.line()
+        line.request("GET", path)
+        return line.getresponse().read().decode()
+
     def line(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
 
     def workers(self) -> list[int]:
-        found = []
-        for each in Path("/proc").iterdir():
-            if each.name.isdigit():
-                try:
-                    status = (each / "stat").read_text().rpartition(")")[2].split()
-                    command = (each / "cmdline").read_text()
-                except OSError:
-                    continue
-                if int(status[1]) == self.process.pid and status[0] != "Z" and "service.worker" in command:
-                    found.append(int(each.name))
-        return found
+        return [number for number, parent, command in processes() if parent == self.process.pid and WORKER in command]
 
-    def kill_one(self) -> None:
-        os.kill(self.workers()[0], signal.SIGKILL)
+    def writers(self) -> list[int]:
+        """The processes that write for the workers."""
+        workers = self.workers()
+        return [number for number, parent, command in processes() if parent in workers and WORKER in command]
+
+    def kill_one(self, rng: random.Random) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rng.choice([*self.workers(), *self.writers()]), signal.SIGKILL)
+
+
+def processes() -> Iterator[tuple[int, int, str]]:
+    """Number, parent and command of each process that runs."""
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit():
+            try:
+                status = (each / "stat").read_bytes().rpartition(b")")[2].decode().split()
+                command = (each / "cmdline").read_bytes().decode(errors="replace")  # of whatever else runs here
+            except OSError:
+                continue
+            if status[0] != "Z":
+                yield int(each.name), int(status[1]), command
 
 
 @contextmanager

@@ -41,6 +41,14 @@ def test_400_not_json(served: Worker, body: bytes) -> None:
         refused(served.call("PUT", path, body), 400)
 
 
+def test_400_or_422_for_what_is_nested_deeply(served: Worker) -> None:
+    """What never ends is no JSON; what does is JSON of another shape."""
+    refused(served.call("POST", "/rank", b"[" * 19_000), 400)
+    refused(served.call("POST", "/rank", b'{"a":' * 3_000 + b"1" + b"}" * 2_999), 400)
+    refused(served.call("POST", "/rank", b"[" * 9_000 + b"]" * 9_000), 422)
+    refused(served.call("POST", "/feedback", b'{"a":' * 3_000 + b"1" + b"}" * 3_000), 422)
+
+
 @pytest.mark.parametrize(
     ("changed", "field"),
     [

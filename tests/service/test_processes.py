@@ -5,17 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import re
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counterrank.service.store import Store
-from service.conftest import postgres_url
+from service.conftest import control, postgres_url
 from service.processes import Served, command, until
 
 
@@ -47,19 +49,15 @@ def again(served: Served, line: http.client.HTTPConnection, path: str, body: Any
     raise AssertionError("no answer")
 
 
-def killed(folder: Path, kills: int, store: str | None = None) -> None:
-    """Under load workers are killed; all that was acknowledged is there once, and the evidence is its fold."""
-    rng, done = random.Random(1), {}
+def loaded(folder: Path, disturb: Callable[[Served, dict[str, Any]], None], store: str | None = None) -> None:
+    """Under load something is done to a service; all that was acknowledged is there once, and evidence is its fold."""
+    done: dict[str, Any] = {}
     with command(folder, "--workers", "2", store=store) as served:
         stop = threading.Event()
         callers = [threading.Thread(target=load, args=(served, stop, done, n)) for n in range(4)]
         for caller in callers:
             caller.start()
-        for _ in range(kills):
-            before = len(done)
-            until(lambda: len(done) > before + 5 and len(served.workers()) == 2, 180)  # noqa: B023
-            time.sleep(rng.random() * 0.2)
-            served.kill_one()
+        disturb(served, done)
         until(lambda: len(served.workers()) == 2, 120)
         stop.set()
         for caller in callers:
@@ -81,15 +79,48 @@ def killed(folder: Path, kills: int, store: str | None = None) -> None:
         opened.close()
 
 
+def kills(number: int) -> Callable[[Served, dict[str, Any]], None]:
+    """Workers, and the processes that write for them, are killed at random moments."""
+    rng = random.Random(1)
+
+    def disturb(served: Served, done: dict[str, Any]) -> None:
+        for _ in range(number):
+            before = len(done)
+            until(lambda: len(done) > before + 5 and len(served.workers()) == 2, 180)  # noqa: B023
+            time.sleep(rng.random() * 0.2)
+            served.kill_one(rng)
+
+    return disturb
+
+
 def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
-    killed(tmp_path, 2)
+    loaded(tmp_path, kills(2))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_two_hundred_kills_lose_nothing(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
     store = None if kind == "sqlite" else postgres_url(request.getfixturevalue("postgres"))
-    killed(tmp_path, 200, store)
+    loaded(tmp_path, kills(200), store)
+
+
+@pytest.mark.slow
+def test_a_postgres_that_is_restarted_under_load_loses_nothing(tmp_path: Path, postgres: Any) -> None:
+    """`again` takes no answer but 200 and 503."""
+    away = []
+
+    def disturb(served: Served, done: dict[str, Any]) -> None:
+        for turn in range(10):
+            before = len(done)
+            until(lambda: len(done) > before + 50, 120)  # noqa: B023
+            control(postgres, "restart", ("fast", "immediate")[turn % 2])
+        before = len(done)
+        until(lambda: len(done) > before + 50, 120)
+        text = served.text("/metrics")
+        away.extend(re.findall(r'counterrank_requests_total{route="\w+",status="503"} (\S+)', text))
+
+    loaded(tmp_path, disturb, postgres_url(postgres))
+    assert sum(map(float, away)) > 0
 
 
 def test_the_kill_switch_under_load(tmp_path: Path) -> None:
@@ -97,12 +128,14 @@ def test_the_kill_switch_under_load(tmp_path: Path) -> None:
     with command(tmp_path, "--workers", "2", "--randomise", "1") as served:
         stop, began = threading.Event(), []
         wrong: list[Any] = []
+        answers: list[str] = []
 
         def ask() -> None:
             line = served.line()
             while not stop.is_set():
                 after = bool(began)
                 status, found = served.call("POST", "/rank", {"query": "q", "items": list("abcdefgh"), "k": 3}, line)
+                answers.append(found.get("impression"))
                 if status != 200 or (after and (found["explored"] or found["randomise"] > 0)):
                     wrong.append((status, found))
 
@@ -118,6 +151,9 @@ def test_the_kill_switch_under_load(tmp_path: Path) -> None:
             caller.join(120)
         assert not wrong
         assert served.call("GET", "/policy")[1]["randomise"] == 0
+    with Store.open(f"sqlite:///{tmp_path}/store.db") as store, store.database.reading() as connection:
+        stored = connection.exec_driver_sql("SELECT impression FROM impressions").scalars().all()
+    assert sorted(stored) == sorted(answers)  # each page that counts was answered
 
 
 def test_without_tokens_only_loopback(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from counterrank.errors import InputError
 from counterrank.service.events import (
@@ -185,7 +185,7 @@ def test_a_full_queue_is_away_at_once(url: str) -> None:
     store = Store.open(url, queue=3)
 
     async def flood() -> list[object]:
-        with store.writer._claiming:  # the thread cannot end a batch meanwhile
+        with store.writer._claims._lock:  # the thread cannot end a batch meanwhile
             work = [asyncio.ensure_future(store.show(shown())) for _ in range(2000)]
             await asyncio.sleep(0.05)
         return await asyncio.gather(*work, return_exceptions=True)
@@ -298,3 +298,41 @@ def test_two_writers_count_each_click_and_each_event_once(url: str) -> None:
     assert one.verify().differences == 0
     one.close()
     other.close()
+
+
+def test_what_others_clicked_meanwhile_counts_once(url: str) -> None:
+    """A writer remembers its own pages; others give feedback on them, and it writes other things in between."""
+    page = shown(items=("a", "b"))
+    with Store.open(url) as one, Store.open(url) as other:
+        written(one, page)
+        assert written(other, given(page.impression, "a"))[0][0].counted == 1
+        written(one, shown())
+        assert written(one, given(page.impression, "a", "b"))[0][0].counted == 1
+        assert written(one, given(page.impression, "b"))[0][0].counted == 0
+        assert one.verify().differences == 0
+
+
+def test_an_event_that_came_before_is_met_among_others(store: Store) -> None:
+    """One that is there already fails the insert of all: the batch is written all the same, each event once."""
+    page = shown(items=("a", "b", "c"))
+    first = given(page.impression, "a", event="first")
+    written(store, page, first)
+    others = [given(page.impression, "b", event=f"e{n}") for n in range(5)]
+    results = together(store, [*others, first, shown(), replace(first, digest="other")])
+    assert [each[0].counted for each in results[:5]] == [1, 0, 0, 0, 0]
+    assert (results[5][0].duplicate, results[5][0].counted) == (True, 1)
+    assert isinstance(results[6], int)
+    assert isinstance(results[7], Conflict)
+    assert (store.verify().feedback, store.verify().differences) == (6, 0)
+
+
+def test_what_was_erased_or_forgotten_is_not_remembered(store: Store) -> None:
+    pages = [shown(user_key=f"u{n}") for n in range(3)]
+    written(store, *pages)
+    store.erase(user_key="u0")
+    store.erase(item="b")
+    results = written(store, *(given(page.impression, "a") for page in pages), given(pages[1].impression, "b"))
+    assert [type(each) for each in results] == [UnknownImpression, tuple, tuple, NotOnPage]
+    store.forget(0)
+    assert isinstance(written(store, given(pages[1].impression, "c"))[0], UnknownImpression)
+    assert store.verify().differences == 0

@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from counterrank.service.events import Away, Given, Shown
 from counterrank.service.store import Store

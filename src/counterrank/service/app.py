@@ -80,7 +80,8 @@ async def feedback(call: Call) -> Answer:
 
 
 async def batch_rank(call: Call) -> Answer:
-    return await _each(call, call.service.rank)
+    with call.service.flights.flight(call.service.setting.epoch):
+        return await _each(call, call.service.rank)
 
 
 async def batch_feedback(call: Call) -> Answer:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
-from counterrank.service.database import BadData, Database, listed
+from counterrank.service.database import BadData, Database, Pen, listed
 from counterrank.service.events import (
     Change,
     Conflict,
@@ -26,6 +26,7 @@ from counterrank.service.events import (
     Unstorable,
     change_of,
 )
+from counterrank.service.recent import Known, Recent
 from counterrank.service.setting import current
 
 LONGEST = 512  # characters of an id
@@ -56,49 +57,64 @@ class Outcome:
     change: Change | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Known:
-    """An impression that a feedback names, as it stands in the database and in this batch."""
-
-    sequence: int
-    query: str
-    items: list[str | None]
-    at: float
-    counted: bool
-    waiting: bool  # deferred, and no feedback has named it yet
-    clicked: set[int] = field(default_factory=set)
-
-
 def apply(
     database: Database,
     operations: Sequence[Shown | Given],
     claim: Callable[[int, int], None] = lambda first, last: None,
+    recent: Recent | None = None,
+    pen: Pen | None = None,
 ) -> list[Outcome]:
     """Write operations in one transaction. Outcomes are true once this returned: the commit is behind it.
 
-    `claim` is told the first and last sequence before they are committed.
+    `claim` is told the first and last sequence before they are committed. `recent`, `pen`: what this writer remembers,
+    and writes with.
     """
+    recent = Recent() if recent is None else recent
+    for careful in (False, True):
+        try:
+            return _applied(database, operations, claim, recent, careful=careful, pen=pen)
+        except (BadData, UnicodeEncodeError, OverflowError) as error:
+            if careful and len(operations) == 1:
+                return [Outcome(error=Unstorable(str(error)))]
+    return [
+        apply(database, [operation], claim, recent, pen)[0] for operation in operations
+    ]  # one is bad: each by itself
+
+
+def _applied(
+    database: Database,
+    operations: Sequence[Shown | Given],
+    claim: Callable[[int, int], None],
+    recent: Recent,
+    *,
+    careful: bool,
+    pen: Pen | None,
+) -> list[Outcome]:
     try:
-        with database.writing() as connection:
-            batch = Batch(database, connection)
+        with database.writing(pen) as connection:
+            batch = Batch(database, connection, recent, careful)
             before = batch.sequence
             outcomes = batch.run(operations)
             if batch.sequence > before:
                 claim(before + 1, batch.sequence)
-            return outcomes
-    except (BadData, UnicodeEncodeError, OverflowError) as error:
-        if len(operations) == 1:
-            return [Outcome(error=Unstorable(str(error)))]
-    return [apply(database, [operation], claim)[0] for operation in operations]  # one is bad: each by itself
+    except BaseException:
+        recent.clear()
+        raise
+    recent.end(batch.sequence)
+    return outcomes
 
 
 class Batch:
-    """One transaction of a writer, from the last sequence on."""
+    """One transaction of a writer, from the last sequence on.
 
-    def __init__(self, database: Database, connection: Connection) -> None:
-        self.database, self.connection = database, connection
-        numbers = database.rows(connection, "SELECT name, value FROM meta WHERE name IN ('sequence', 'epoch')")
-        self.sequence, self.epoch = (dict(numbers)[name] for name in ("sequence", "epoch"))
+    `careful`: look for each event first. Otherwise one that is there already is met by its insert, which fails.
+    """
+
+    def __init__(self, database: Database, connection: Connection, recent: Recent, careful: bool) -> None:
+        self.database, self.connection, self.recent, self.careful = database, connection, recent, careful
+        numbers = dict(database.rows(connection, "SELECT name, value FROM meta"))
+        self.sequence, self.epoch = numbers["sequence"], numbers["epoch"]
+        recent.begin(numbers)
 
     def run(self, operations: Sequence[Shown | Given]) -> list[Outcome]:
         """Impressions first, then feedback, which may name them; outcomes in the order of operations."""
@@ -137,6 +153,7 @@ class Batch:
             sequence = outcome.result = self.sequence
             rows.append(_row(sequence, shown, page))
             outcome.change = change_of(shown, sequence)
+            self.recent.put(shown.impression, _known(shown, sequence))
             if shown.request is not None:
                 answered[shown.request] = (shown.digest or "", shown.answer or b"")
                 requests.append((shown.request, *answered[shown.request], sequence))
@@ -177,8 +194,9 @@ class Batch:
         return {key: page_of(*page) for key, epoch, *page in found if epoch >= self.epoch}
 
     def _give(self, gives: list[tuple[Given, Outcome]]) -> None:
-        seen = self._seen([given.event for given, _ in gives])
         known = self._known([given.impression for given, _ in gives])
+        asked = [given.event for given, _ in gives if self.careful or _wrong(given, known) is not None]
+        seen = self._seen(asked)
         rows = []
         for given, outcome in gives:
             if (before := seen.get(given.event)) is not None:
@@ -204,13 +222,15 @@ class Batch:
             for event, digest, late, fresh, sequence in found
         }
 
-    def _known(self, names: list[str]) -> dict[str, _Known]:
+    def _known(self, names: list[str]) -> dict[str, Known]:
         """Impressions by name, with what was clicked on them before."""
-        found = self._named(
-            "SELECT impression, sequence, query, items, at, counted, deferred FROM impressions", "impression", names
+        known = {name: found for name in names if (found := self.recent.get(name)) is not None}
+        missing = [name for name in names if name not in known]
+        rows = self._named(
+            "SELECT impression, sequence, query, items, at, counted, deferred FROM impressions", "impression", missing
         )
-        known = {
-            name: _Known(
+        for name, sequence, query, items, at, counted, deferred in rows:
+            known[name] = Known(
                 sequence=sequence,
                 query=query,
                 items=json.loads(items),
@@ -218,13 +238,20 @@ class Batch:
                 counted=bool(counted),
                 waiting=bool(deferred),
             )
-            for name, sequence, query, items, at, counted, deferred in found
-        }
-        by_sequence = {impression.sequence: impression for impression in known.values()}
+        by_sequence = {each.sequence: each for each in known.values() if each.checked < self.recent.others}
         for shown, clicks in self._named("SELECT shown, clicks FROM feedback", "shown", list(by_sequence)):
             by_sequence[shown].waiting = False
             by_sequence[shown].clicked.update(json.loads(clicks))
+        for each in by_sequence.values():
+            each.checked = self.recent.others
         return known
+
+
+def _known(shown: Shown, sequence: int) -> Known:
+    return Known(
+        sequence=sequence, query=shown.query, items=shown.items, at=shown.at, counted=shown.counted,
+        waiting=shown.deferred, checked=sequence,
+    )  # fmt: skip
 
 
 def _row(sequence: int, shown: Shown, page: str) -> tuple[Any, ...]:
@@ -244,7 +271,7 @@ def _unstorable(shown: Shown, page: str) -> Unstorable | None:
     return None
 
 
-def _wrong(given: Given, known: dict[str, _Known]) -> Exception | None:
+def _wrong(given: Given, known: dict[str, Known]) -> Exception | None:
     if len(given.event) > LONGEST or "\0" in given.event:
         return Unstorable(f"an event of more than {LONGEST} characters, or with a zero character")
     if given.impression not in known:
@@ -253,7 +280,7 @@ def _wrong(given: Given, known: dict[str, _Known]) -> Exception | None:
     return next((NotOnPage(item) for item in given.clicks if item not in items), None)
 
 
-def _counted(sequence: int, given: Given, impression: _Known) -> tuple[tuple[Any, ...], Change | None, Receipt]:
+def _counted(sequence: int, given: Given, impression: Known) -> tuple[tuple[Any, ...], Change | None, Receipt]:
     """A feedback's row, what it adds to the evidence, and its receipt."""
     clicks = sorted({impression.items.index(item) + 1 for item in given.clicks})
     fresh = [position for position in clicks if position not in impression.clicked] if impression.counted else []

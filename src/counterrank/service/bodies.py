@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from counterrank.service.nesting import is_json
+
 Id = str | int
 LONGEST = 1024  # characters of a query, an id or a user
 NAME = 512  # of a request, an event or an impression
@@ -156,10 +158,13 @@ def _refusal(body: bytes, error: Exception) -> Refused:
     try:
         json.loads(body.decode("utf-8"))
     except RecursionError:
-        return invalid("the body is nested too deeply")
+        return (
+            invalid("the body is nested too deeply")
+            if is_json(body.decode("utf-8"))
+            else _not_json("brackets and what is between them do not fit")
+        )
     except (json.JSONDecodeError, UnicodeDecodeError) as wrong:
-        reason = wrong.msg if isinstance(wrong, json.JSONDecodeError) else "it is no UTF-8"
-        return Refused(400, "not_json", f"the body is not JSON ({reason}): send a JSON text in UTF-8")
+        return _not_json(wrong.msg if isinstance(wrong, json.JSONDecodeError) else "it is no UTF-8")
     except ValueError:
         return invalid("a whole number of the body is too long")
     said = str(error)
@@ -169,6 +174,10 @@ def _refusal(body: bytes, error: Exception) -> Refused:
     place = where[1] if where else ""
     field = ".".join(each for each in (place, missing[1] if missing else "") if each) or None
     return invalid(said.partition(" - at ")[0], field)
+
+
+def _not_json(reason: str) -> Refused:
+    return Refused(400, "not_json", f"the body is not JSON ({reason}): send a JSON text in UTF-8")
 
 
 def text_of(value: Id, field: str) -> str:
@@ -254,8 +263,12 @@ def moment(at: float | str | None, now: float) -> float:
 
 
 def digest_of(body: bytes | msgspec.Raw) -> str:
-    """The same for bodies that are equal as JSON, whatever their order and spelling."""
-    return hashlib.sha256(msgspec.json.encode(_plain(msgspec.json.decode(body)), order="sorted")).hexdigest()
+    """The same for bodies that are equal as JSON, whatever their order and spelling. All of it has to be JSON."""
+    try:
+        content = msgspec.json.encode(_plain(msgspec.json.decode(body)), order="sorted")
+    except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
+        raise _refusal(bytes(body), error) from None
+    return hashlib.sha256(content).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -93,7 +93,7 @@ class Database:
         return made
 
     def _prepare_file(self) -> None:
-        with self._turn(), self.away(), self.engine.connect() as connection:
+        with Pen(self).turn(once=True), self.away(), self.engine.connect() as connection:
             mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
             if mode != "wal":
                 raise InputError(
@@ -101,21 +101,36 @@ class Database:
                 )
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction of the one writer there is at a time; it commits when the block ends well."""
-        with self._turn(), self.away(), self.engine.connect() as connection:
-            try:
-                self._cursor(connection).execute(
-                    "BEGIN IMMEDIATE" if self.lite else f"SELECT pg_advisory_xact_lock({WRITERS})"
-                )
-                yield connection
-                self._end(connection, "COMMIT")
-            except BaseException as error:
-                if isinstance(error, self.errors) and not isinstance(error, self.bad_data):
-                    connection.invalidate()  # nobody gets this one again
-                else:
-                    self._end(connection, "ROLLBACK")
-                raise
+    def writing(self, pen: Pen | None = None) -> Iterator[Connection]:
+        """A transaction of the one writer there is at a time; it commits when the block ends well.
+
+        `pen`: of a thread that writes again and again, and keeps its connection.
+        """
+        held = Pen(self) if pen is None else pen
+        try:
+            with self.away(), held.turn():
+                connection = held.connection()
+                try:
+                    cursor = self._cursor(connection)
+                    cursor.execute("BEGIN IMMEDIATE" if self.lite else f"SELECT pg_advisory_xact_lock({WRITERS})")
+                    yield connection
+                    cursor.execute("COMMIT")
+                except BaseException as error:
+                    if isinstance(error, self.errors) and not isinstance(error, self.bad_data):
+                        held.drop()  # nobody gets this one again
+                    else:
+                        self._back(held)
+                    raise
+        finally:
+            if pen is None:
+                held.close()
+
+    def _back(self, pen: Pen) -> None:
+        """Roll back what was not committed; a connection that cannot is let go of, and its database rolls back."""
+        try:
+            self._end(pen.connection(), "ROLLBACK")
+        except self.errors:
+            pen.drop()
 
     def _end(self, connection: Connection, how: str) -> None:
         """Said to the database itself: neither SQLAlchemy nor SQLite's driver knows of a transaction that we began."""
@@ -170,22 +185,6 @@ class Database:
             cursor.execute(_repeated(text, size), tuple(itertools.chain.from_iterable(some)))
             begin += size
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Writers of one SQLite file queue for a lock beside it: SQLite's own way is to sleep and try again."""
-        if self.path is None or fcntl is None:
-            yield
-            return
-        try:
-            lock = os.open(f"{self.path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise InputError(f"{self.path}-lock: cannot be opened ({error.strerror}): give another store") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
-
     def among(self, column: str) -> str:
         """A condition that a column is one of a list, which is one parameter (see `listed`)."""
         return f"{column} IN (SELECT value FROM json_each(?))" if self.lite else f"{column} = ANY(%s)"  # noqa: S608
@@ -203,6 +202,61 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+class Pen:
+    """What a thread writes with: a connection and the lock of writers, found once and used for many transactions.
+
+    Writers of one SQLite file queue for a lock beside it: SQLite's own way is to sleep and try again.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._connection: Connection | None = None
+        self._lock: int | None = None
+
+    def connection(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.database.engine.connect()
+        return self._connection
+
+    @contextmanager
+    def turn(self, once: bool = False) -> Iterator[None]:
+        """It is this writer's turn until the block ends. `once`: there will be no other."""
+        if self.database.path is None or fcntl is None:
+            yield
+            return
+        if self._lock is None:
+            self._lock = self._opened(f"{self.database.path}-lock")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+            if once:
+                self.close()
+
+    def _opened(self, path: str) -> int:
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be opened ({error.strerror}): give another store") from None
+
+    def drop(self) -> None:
+        """Let go of a connection that may be broken; the next one is another."""
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        """Give back the connection, and close the lock."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 @cache

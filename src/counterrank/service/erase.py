@@ -107,6 +107,12 @@ def _erasing(database: Database) -> Iterator[Connection]:
             connection.exec_driver_sql("PRAGMA secure_delete = ON")
         catch_up(database, connection)
         yield connection
+        _changed(database, connection)
+
+
+def _changed(database: Database, connection: Connection) -> None:
+    """Say that events are not what they were: workers load the evidence anew, and forget what they remember of them."""
+    set_number(database, connection, "generation", number(connection, "generation")[0] + 1)
 
 
 def _blank(database: Database, connection: Connection, item: str, sequences: Sequence[int]) -> int:
@@ -142,7 +148,7 @@ def _forget_item(database: Database, connection: Connection, item: str) -> tuple
 def _told(database: Database) -> bool:
     """Workers load the evidence anew. True once no file of SQLite holds what was erased."""
     with database.writing() as connection:
-        set_number(database, connection, "generation", number(connection, "generation")[0] + 1)
+        _changed(database, connection)
     if not database.lite:
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM impressions, feedback, requests, kept, evidence, checkpoint, items")

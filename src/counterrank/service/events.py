@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True, array_like=True, tag=0, gc=False):
     """One impression: the page, and with what chance it was shown."""
 
     impression: str  # unique; `new_impression` makes one
@@ -36,8 +36,7 @@ class Shown:
     user_key: str | None = None  # HMAC of the user alone: a user's traces are found by it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True, array_like=True, tag=1, gc=False):
     """One feedback on an impression."""
 
     event: str

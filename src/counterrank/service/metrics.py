@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 
 from counterrank.service.shared import COUNTERS, Shared
@@ -40,7 +41,10 @@ _NAMES = [
     *(f"{route}_seconds" for route in ROUTES[:2]),
 ]
 AT = {name: i for i, name in enumerate(_NAMES)}
-assert len(AT) <= COUNTERS  # noqa: S101
+_STATUS_AT = {(route, status): AT[f"{route}_{status}"] for route in ROUTES for status in STATUSES}
+_UNDER_AT = {route: AT[f"{route}_under_0"] for route in ROUTES[:2]}  # the others follow it
+_SECONDS_AT = {route: AT[f"{route}_seconds"] for route in ROUTES[:2]}
+assert len(AT) < COUNTERS  # noqa: S101
 
 
 class Metrics:
@@ -58,11 +62,11 @@ class Metrics:
     def answered(self, route: str, status: int, seconds: float) -> None:
         """One request was answered."""
         known = status if status in STATUSES else 200 if status < 300 else 500
-        self._counts[AT[f"{route}_{known}"]] += 1.0
+        counts = self._counts
+        counts[_STATUS_AT[route, known]] += 1.0
         if route != "other":
-            bucket = next((i for i, most in enumerate(BUCKETS) if seconds <= most), len(BUCKETS))
-            self._counts[AT[f"{route}_under_{bucket}"]] += 1.0
-            self._counts[AT[f"{route}_seconds"]] += seconds
+            counts[_UNDER_AT[route] + bisect_left(BUCKETS, seconds)] += 1.0
+            counts[_SECONDS_AT[route]] += seconds
 
     def total(self, name: str) -> float:
         """Over all workers."""

@@ -87,6 +87,7 @@ async def put_policy(call: Call) -> Answer:
         raise away(error) from None
     service.shared.raise_epoch(put.epoch)
     service.adopt(put)
+    await service.flights.settle(put.epoch)
     return Answer(encode(said(put)))
 
 

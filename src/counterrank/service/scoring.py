@@ -65,3 +65,17 @@ def _within_budget(order, out, below, budget, k):
         used += 1
     placed[used:] = late[:held]
     return placed
+
+
+@njit(nogil=True)
+def tally(counts, rows, cells, looks, weights):
+    """Add to counts, row by row: cells are positions from 1, how often each was shown, and clicked."""
+    for i in range(len(rows)):
+        place = cells[0, i] - 1
+        if place >= len(looks):  # beyond the curve: nobody looks there
+            continue
+        row, shown, clicked = rows[i], cells[1, i], cells[2, i]
+        counts[row, SHOWN] += shown
+        counts[row, EXPOSURE] += shown * looks[place]
+        counts[row, CLICKS] += clicked
+        counts[row, WEIGHTED] += clicked * weights[place]

@@ -33,6 +33,7 @@ from counterrank.service.bodies import (
 )
 from counterrank.service.events import (
     Away,
+    Change,
     Conflict,
     Given,
     NotOnPage,
@@ -46,6 +47,7 @@ from counterrank.service.events import (
     Unstorable,
     new_impression,
 )
+from counterrank.service.flights import Flights
 from counterrank.service.kept import Kept, Key, key_of
 from counterrank.service.knowledge import Knowledge
 from counterrank.service.metrics import Metrics
@@ -55,6 +57,7 @@ from counterrank.service.refusals import away
 from counterrank.service.scoring import BY_POSTERIOR, base_order
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
+from counterrank.service.state import State
 from counterrank.service.store import Store
 from counterrank.service.traffic import Traffic
 from counterrank.service.visits import Visits
@@ -92,6 +95,7 @@ class Service(Knowledge):
         self.secret = secret
         self.metrics = Metrics(shared)
         self.kept = Kept()
+        self.flights = Flights(shared)
         self.visits = Visits(settings.crawlers)
         self.max_body = settings.body_bytes()
         self.started, self.traffic = time.time(), Traffic(store)
@@ -102,6 +106,7 @@ class Service(Knowledge):
         """Draw numbers that no other worker draws, compile what ranks, and know all that has happened."""
         self.random.seed()
         self.ordered(Asked(query="", items=["-"], own=None, k=1, at=0.0), replace(self.setting, name="ebrank"))
+        State(self.curve).apply([Change(1, "", ("-",), (1,), (1,), (0,))])
         await super().begin()
 
     # one page
@@ -114,38 +119,44 @@ class Service(Knowledge):
             if self.shared.epoch > self.setting.epoch:
                 await self.refresh()
             setting = self.setting
-            key = None if asked.user is None else self._key(asked, asked.user, setting)
-            kept = None if key is None else self.kept.get(key.kept, setting.epoch)
-            shown, answer = self.made(asked, setting, key, kept)
-            try:
-                sequence = await self.store.show(shown)
-            except Replay as before:
-                self.metrics.add("replayed")
-                return before.answer
-            except Conflict:
-                raise Refused(409, "conflict", "this request came before with another body", "request") from None
-            except Superseded as other:
-                assert key is not None  # noqa: S101
-                self.kept.put(key.kept, setting.epoch, other.page)
-                continue
-            except Outdated as newer:
-                self.adopt(newer.setting)
-                continue
-            except Unstorable as error:
-                raise invalid(f"this cannot be stored: {error}") from None
-            except Away as error:
-                if self.settings.fail_open:
-                    return self.failed_open(asked)
-                raise away(error) from None
-            self.state.has(sequence)
-            if self.shared.epoch > setting.epoch:  # a kill switch came while this was written
-                await self.refresh()
-                continue
-            self._count(shown, setting, len(asked.items))
-            if key is not None and kept is None:
-                self.kept.put(key.kept, setting.epoch, Page(shown.items, shown.propensity, shown.item_propensities))
-            return answer
+            with self.flights.flight(setting.epoch):
+                answer = await self._shown(asked, setting)
+            if answer is not None:
+                return answer
         raise away("the policy is changing: try again")
+
+    async def _shown(self, asked: Asked, setting: PolicySetting) -> bytes | None:
+        """A page under this setting, once it is on disk; None where it has to be made anew."""
+        key = None if asked.user is None else self._key(asked, asked.user, setting)
+        kept = None if key is None else self.kept.get(key.kept, setting.epoch)
+        shown, answer = self.made(asked, setting, key, kept)
+        try:
+            sequence = await self.store.show(shown)
+        except Replay as before:
+            self.metrics.add("replayed")
+            return before.answer
+        except Conflict:
+            raise Refused(409, "conflict", "this request came before with another body", "request") from None
+        except Superseded as other:
+            assert key is not None  # noqa: S101
+            self.kept.put(key.kept, setting.epoch, other.page)
+            return None
+        except Outdated as newer:
+            self.adopt(newer.setting)
+            return None
+        except Unstorable as error:
+            raise invalid(f"this cannot be stored: {error}") from None
+        except Away as error:
+            if self.settings.fail_open:
+                return self.failed_open(asked)
+            raise away(error) from None
+        self.state.has(sequence)
+        if self.shared.answered > setting.epoch:  # written before a kill switch, which did not wait any longer
+            return None
+        self._count(shown, setting, len(asked.items))
+        if key is not None and kept is None:
+            self.kept.put(key.kept, setting.epoch, Page(shown.items, shown.propensity, shown.item_propensities))
+        return answer
 
     def _asked(self, body: RankBody, raw: Any) -> Asked:
         if "\0" in body.query or not body.query.isascii():

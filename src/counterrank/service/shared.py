@@ -18,7 +18,8 @@ import numpy as np
 from counterrank.errors import InputError
 
 TOKENS, WORKERS, COUNTERS = 1024, 256, 128
-_EPOCH, _NEXT, _COUNTS = 1, 8, 8 + TOKENS
+_EPOCH, _ANSWERED, _NEXT, _COUNTS = 1, 2, 8, 8 + TOKENS
+_FLIGHT = COUNTERS - 1  # of a worker's counters: the epoch of its oldest page that is on its way, and 1; 0: none is
 _SIZE = 8 * (_COUNTS + WORKERS * COUNTERS)
 
 
@@ -42,15 +43,34 @@ class Shared:
         finally:
             os.close(handle)
         whole = np.frombuffer(self._map, dtype=np.int64)
-        self._epoch = whole[_EPOCH : _EPOCH + 1]
+        self._epoch, self._answered = whole[_EPOCH : _EPOCH + 1], whole[_ANSWERED : _ANSWERED + 1]
         self._next = np.frombuffer(self._map, dtype=np.float64)[_NEXT : _NEXT + TOKENS]
         counts = np.frombuffer(self._map, dtype=np.float64)[_COUNTS:].reshape(WORKERS, COUNTERS)
         self.counts, self.all_counts = counts[worker], counts
+        self.counts[_FLIGHT] = 0.0
 
     @property
     def epoch(self) -> int:
-        """The number of the policy setting that was last answered for on this machine."""
+        """The number of the policy setting by which pages are made on this machine."""
         return int(self._epoch[0])
+
+    @property
+    def answered(self) -> int:
+        """The number of the policy setting that was last answered for: no page made before it may be answered."""
+        return int(self._answered[0])
+
+    def raise_answered(self, epoch: int) -> None:
+        if epoch > self._answered[0]:
+            self._answered[0] = epoch
+
+    def fly(self, oldest: int | None) -> None:
+        """Say of which setting this worker's oldest page is that is made and not answered yet; None: there is none."""
+        self.counts[_FLIGHT] = 0.0 if oldest is None else oldest + 1.0
+
+    def in_flight(self, epoch: int) -> bool:
+        """Whether a worker has a page on its way that was made under an earlier setting."""
+        oldest = self.all_counts[:, _FLIGHT]
+        return bool(((oldest > 0.0) & (oldest <= epoch)).any())
 
     def raise_epoch(self, epoch: int) -> None:
         if epoch > self._epoch[0]:
@@ -58,7 +78,7 @@ class Shared:
 
     def reset(self, epoch: int) -> None:
         """As at the start of a service."""
-        self._epoch[0] = epoch
+        self._epoch[0] = self._answered[0] = epoch
         self.all_counts[:] = 0.0
 
     def wait(self, caller: int, rate: float, burst: float) -> float:

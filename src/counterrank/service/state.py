@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 
 from counterrank.service.events import Change, Evidence
 from counterrank.service.prior import Prior
-from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
+from counterrank.service.scoring import UNIT, tally
 
 Features = Mapping[str, float]
 _EMPTY: dict[str, int] = {}
+MOST = 1 << 62  # of what one click counts, where hardly anybody looks
 
 
 class State:
     """Evidence and beliefs of a worker. `as_of`: all events up to this one are in it."""
 
     def __init__(self, curve: Sequence[float], prior: Prior | None = None) -> None:
-        self.looks = [round(each * UNIT) for each in curve]
-        self.weights = [round(UNIT / each) for each in curve]
+        self.looks = np.array([round(each * UNIT) for each in curve], dtype=np.int64)
+        self.weights = np.array([min(round(UNIT / each), MOST) for each in curve], dtype=np.int64)
         self.prior = prior or Prior()
         self.as_of = self.generation = self.loaded = 0  # `loaded`: up to here from the store, later ones as they come
         self.queries: dict[str, dict[str, int]] = {}  # query → item → row
@@ -59,22 +60,30 @@ class State:
         self.owner, self.asked = [""], [None]
         for query, item in self._rows_of_features:
             self._catalogued(item, query)
-        for query, item, position, shown, clicked in zip(
-            evidence.query, evidence.item, evidence.position.tolist(), evidence.shown.tolist(),
-            evidence.clicked.tolist(), strict=True,
-        ):  # fmt: skip
-            self._count(query, item, position, shown, clicked)
+        rows = [
+            self.queries.get(query, _EMPTY).get(item) or self._pair(query, item)
+            for query, item in zip(evidence.query, evidence.item, strict=True)
+        ]
+        cells = np.array([evidence.position, evidence.shown, evidence.clicked], dtype=np.int64)
+        tally(self.counts, np.array(rows, dtype=np.int64), cells, self.looks, self.weights)
         self.as_of, self.generation = evidence.as_of, evidence.generation
         self._ahead.clear()
         self.believe(self.prior)
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Count what events changed."""
+        """Count what events changed, all at once."""
+        rows: list[int] = []
+        positions: list[int] = []
+        shown: list[int] = []
+        clicked: list[int] = []
         for change in changes:
-            for item, position, shown, clicked in zip(
-                change.items, change.positions, change.shown, change.clicked, strict=True
-            ):
-                self._count(change.query, item, position, shown, clicked)
+            pair, query = self.queries.get(change.query, _EMPTY).get, change.query
+            rows += [pair(item) or self._pair(query, item) for item in change.items]  # a page has an item once
+            positions += change.positions
+            shown += change.shown
+            clicked += change.clicked
+        if rows:
+            tally(self.counts, np.array(rows), np.array([positions, shown, clicked]), self.looks, self.weights)
 
     def has(self, sequence: int) -> None:
         """This event of our own is in: `as_of` moves on once all before it are in too."""
@@ -94,18 +103,6 @@ class State:
             if sequence + 1 in self._ahead:
                 self._ahead.discard(sequence + 1)
                 self.has(sequence + 1)
-
-    def _count(self, query: str, item: str, position: int, shown: int, clicked: int) -> None:
-        row = self.queries.get(query, _EMPTY).get(item) or self._pair(query, item)
-        place = position - 1
-        if place >= len(self.looks):  # beyond the curve: nobody looks there
-            return
-        counts = self.counts[row]
-        counts[SHOWN] += shown
-        counts[EXPOSURE] += shown * self.looks[place]
-        if clicked:
-            counts[CLICKS] += clicked
-            counts[WEIGHTED] += clicked * self.weights[place]
 
     def _pair(self, query: str, item: str) -> int:
         """A new row for a pair, which begins with what is known of the item."""

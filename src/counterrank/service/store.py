@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from counterrank.service import catalogue, fold, priors, setting
+from counterrank.service.apart import Apart
 from counterrank.service.backup import backup, restore
 from counterrank.service.batch import page_of
 from counterrank.service.catalogue import Features
@@ -34,20 +35,25 @@ class Store:
     else blocks: call it in a thread.
     """
 
-    def __init__(self, database: Database, *, queue: int = QUEUE, batch: int = BATCH) -> None:
+    def __init__(
+        self, database: Database, *, queue: int = QUEUE, batch: int = BATCH, writer: Apart | None = None
+    ) -> None:
         self.database = database
         self._size = {"queue": queue, "batch": batch}
-        self._writer: Writer | None = None
+        self._writer: Writer | Apart | None = writer
         self._listener: Callable[[Sequence[Change]], None] | None = None
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True, queue: int = QUEUE) -> Store:
-        """The store at sqlite:///PATH or postgresql://…, brought to today's schema. `create`: make a file anew."""
-        return cls(Database(url, create=create), queue=queue)
+    def open(cls, url: str, *, create: bool = True, queue: int = QUEUE, writer: Apart | None = None) -> Store:
+        """The store at sqlite:///PATH or postgresql://…, brought to today's schema. `create`: make a file anew.
+
+        `writer`: the process that writes to it; without one, a thread does.
+        """
+        return cls(Database(url, create=create), queue=queue, writer=writer)
 
     @property
-    def writer(self) -> Writer:
-        """The thread that writes, started when it is first needed."""
+    def writer(self) -> Writer | Apart:
+        """Who writes: a process that was given, or a thread, started when it is first needed."""
         if self._writer is None:
             self._writer = Writer(self.database, **self._size)
             self._writer.listener = self._listener

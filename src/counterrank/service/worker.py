@@ -19,7 +19,9 @@ from typing import Any
 import uvicorn
 
 from counterrank.errors import InputError
+from counterrank.service.apart import Apart
 from counterrank.service.app import application
+from counterrank.service.lines import Line
 from counterrank.service.logs import set_up
 from counterrank.service.routes import ROUTES
 from counterrank.service.service import Service
@@ -54,9 +56,9 @@ class Job:
         return cls(**(given | {"settings": Settings(**given["settings"])}))
 
 
-def made(job: Job) -> tuple[Service, Any]:
-    """The service of a worker and its application."""
-    store = Store.open(job.settings.store, queue=job.settings.queue)
+def made(job: Job, writer: Apart | None = None) -> tuple[Service, Any]:
+    """The service of a worker and its application. `writer`: the process that writes for it, else a thread does."""
+    store = Store.open(job.settings.store, queue=job.settings.queue, writer=writer)
     service = Service(job.settings, store, Shared(job.shared, job.number), bytes.fromhex(job.secret))
     if not service.policies.knows(job.settings.policy):
         service.policies.find(job.settings.policy)
@@ -77,21 +79,29 @@ async def running(service: Service) -> AsyncIterator[None]:
         await asyncio.to_thread(service.store.close)
 
 
-async def serve(job: Job) -> None:
-    """Serve until a signal comes, or the supervisor has gone."""
+async def serve(job: Job, writer: Apart | None) -> None:
+    """Serve until a signal comes, or the supervisor or the process that writes has gone."""
     sys.setswitchinterval(SWITCH)
-    service, app = made(job)
+    service, app = made(job, writer)
     sock = socket.socket(fileno=job.socket)
     sock.setblocking(False)
     config = uvicorn.Config(
         app, lifespan="off", access_log=False, log_config=None, timeout_graceful_shutdown=GRACE, server_header=False,
         date_header=False, backlog=2048, timeout_keep_alive=75, h11_max_incomplete_event_size=65536, ws="none",
+        http=Line, proxy_headers=False,
     )  # fmt: skip
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.should_exit = True
+
+    def lost() -> None:
+        log.error("the process that writes has ended")
+        stop()
+
+    if writer is not None:
+        writer.on_end = lost
 
     def orphaned() -> None:
         sys.stdin.read()
@@ -114,6 +124,7 @@ def main() -> None:
     """The process that a supervisor starts."""
     job = Job.of_json(sys.stdin.readline())
     set_up(job.verbose)
+    writer = Apart(job.settings.store, queue=job.settings.queue, close=(job.socket,)) if hasattr(os, "fork") else None
     try:
         import uvloop
 
@@ -123,7 +134,7 @@ def main() -> None:
     code = 0
     try:
         with runner:
-            runner.run(serve(job))
+            runner.run(serve(job, writer))
     except InputError as error:
         log.error("worker", extra={"fields": {"error": str(error)}})
         code = 2

@@ -1,0 +1,87 @@
+"""Which events are a worker's own, so that it counts them once: told by its writer, and not followed as others' are."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+Range = tuple[int, int]  # first and last sequence of a batch
+
+
+class Claims:
+    """Ranges of sequences that are ours. A range is claimed before it is committed, and answered when it is told."""
+
+    def __init__(self) -> None:
+        self._own: deque[Range] = deque()
+        self._answered = 0
+        self._lock = threading.Lock()
+
+    def claim(self, first: int, last: int) -> None:
+        with self._lock:
+            self._own.append((first, last))
+
+    def answer(self, claimed: Iterable[Range] = (), then: Callable[[], None] = lambda: None) -> None:
+        """All that is claimed, and these, has been told; `then` is done in the same moment."""
+        with self._lock:
+            self._own.extend(claimed)
+            then()
+            if self._own:
+                self._answered = max(self._answered, self._own[-1][1])
+
+    def give_up(self) -> None:
+        """A batch that failed is followed like anybody else's: if its commit did happen, nobody here was told."""
+        with self._lock:
+            while self._own and self._own[-1][1] > self._answered:
+                self._own.pop()
+
+    def ranges(self, more: Callable[[], Iterable[Range]] = lambda: ()) -> tuple[list[Range], int]:
+        """Ranges in order, with those that `more` gives; and up to which event they have been told."""
+        with self._lock:
+            return [*self._own, *more()], self._answered
+
+    def done_with(self, sequence: int) -> None:
+        """Nobody will ask for claims up to this one again."""
+        with self._lock:
+            while self._own and self._own[0][1] <= sequence:
+                self._own.popleft()
+
+
+class Board:
+    """Ranges that a writer in a process of its own has claimed, where the worker sees them before they are committed.
+
+    The memory is shared with processes that are forked later.
+    """
+
+    ROOM = 4096  # ranges that may be claimed and not told yet
+
+    def __init__(self) -> None:
+        numbers = np.frombuffer(mmap.mmap(-1, 8 * (2 + 2 * self.ROOM)), dtype=np.int64)
+        self._claimed, self._told, self._ranges = numbers[0:1], numbers[1:2], numbers[2:].reshape(self.ROOM, 2)
+
+    @property
+    def claimed(self) -> int:
+        """How many ranges were ever claimed."""
+        return int(self._claimed[0])
+
+    def claim(self, first: int, last: int) -> None:
+        """In the writer: this is about to be committed."""
+        while self.claimed - self._told[0] >= self.ROOM:  # the worker is far behind
+            time.sleep(0.001)
+        self._ranges[self.claimed % self.ROOM] = first, last
+        self._claimed[0] += 1
+
+    def told(self, claimed: int) -> None:
+        """In the worker: of so many ranges it has been told what became of them."""
+        self._told[0] = claimed
+
+    def open(self) -> list[Range]:
+        """In the worker: ranges of which it has not been told yet."""
+        return [
+            (int(first), int(last))
+            for first, last in (self._ranges[n % self.ROOM] for n in range(int(self._told[0]), self.claimed))
+        ]

@@ -1,0 +1,50 @@
+"""Pages on their way: made under a policy setting, and not answered yet. A kill switch waits for those of before it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+
+from counterrank.service.shared import Shared
+
+PATIENCE = 2.0  # seconds that a change of the policy waits for pages on their way, at most
+
+
+class Flights:
+    """Pages of one worker that are on their way, counted by the number of their setting; all workers see the oldest.
+
+    A page that was written before a change of the policy counts as shown, so it has to be answered, and before the
+    change is; one that comes later is refused by the store, and made anew.
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self._pages: dict[int, int] = {}
+
+    @contextlib.contextmanager
+    def flight(self, epoch: int) -> Iterator[None]:
+        """What is made in this block is on its way until the event loop's next turn: by then it is answered."""
+        self._pages[epoch] = self._pages.get(epoch, 0) + 1
+        if self._pages[epoch] == 1:
+            self.shared.fly(min(self._pages))
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().call_soon(self._land, epoch)
+
+    def _land(self, epoch: int) -> None:
+        left = self._pages[epoch] - 1
+        if left:
+            self._pages[epoch] = left
+        else:
+            del self._pages[epoch]
+            self.shared.fly(min(self._pages, default=None))
+
+    async def settle(self, epoch: int) -> None:
+        """Wait until no worker of the machine has a page of an earlier setting on its way, but not for ever."""
+        end = time.monotonic() + PATIENCE
+        while self.shared.in_flight(epoch) and time.monotonic() < end:
+            await asyncio.sleep(0.002)
+        self.shared.raise_answered(epoch)
