@@ -124,9 +124,9 @@ def _crossing(points, largest, whole, mean, target, close, bets, weights):
     y, mass, size = points
     spread = 0.0
     for i in range(len(y)):
-        spread += mass[i] * (y[i] - mean * size[i]) ** 2
-    wide = math.sqrt(2 * (target + 2.5) * spread) / whole  # about what it will be
-    t = max(mean - wide, mean / (1.0 + wide / mean) ** 2)
+        spread += mass[i] * (y[i] / mean - size[i]) ** 2
+    wide = math.sqrt(2 * (target + 2.5) * spread) / whole  # about what it will be, relative to the mean
+    t = mean * max(1.0 - wide, 1.0 / (1.0 + wide) ** 2)
     room = np.empty((5, len(bets)))
     bits = room.view(np.uint64)
     shares, final = bets / largest, np.zeros(2)
