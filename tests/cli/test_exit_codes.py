@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from seeds import seeds
+
 COMMAND = [sys.executable, "-m", "counterrank"]
 IMPORTING = """
 import os, signal, sys, time
@@ -47,16 +49,19 @@ def shell(line: str, log: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     ("line", "code"),
-    [
-        (f"counterrank {GATE}", 1),
-        (f"counterrank {GATE} | true", 141),
-        (f"counterrank {GATE} --json | true", 141),
-        (f"counterrank {GATE} > /dev/full", 2),
-        ("counterrank --help | true", 141),
-        ("counterrank check no-such-log 2>&1 >/dev/null | true", 141),
-        ("counterrank check no-such-log 2>/dev/full", 2),
-        ("counterrank check {log} >&- 2>&-", 0),
-    ],
+    seeds(
+        [
+            (f"counterrank {GATE} | true", 141),
+            (f"counterrank {GATE} > /dev/full", 2),
+            ("counterrank --help | true", 141),
+            ("counterrank check no-such-log 2>/dev/full", 2),
+            (f"counterrank {GATE}", 1),
+            (f"counterrank {GATE} --json | true", 141),
+            ("counterrank check no-such-log 2>&1 >/dev/null | true", 141),
+            ("counterrank check {log} >&- 2>&-", 0),
+        ],
+        4,
+    ),
 )
 def test_closed_and_full(line: str, code: int, log: Path) -> None:
     found, stderr = shell(line, log)

@@ -35,8 +35,8 @@ NO_JSON = {name for name in COMMANDS if not any(p.name == "--json" for p in ever
 OF_A_STORE = ("log export", "log backup", "log erase")
 COUNTER = itertools.count()
 ARGUMENTS = {found.name for found in every_parameter() if found.argument}
-PARTS = [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
-FEWER = [pytest.param(23, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+PARTS = [pytest.param(19, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+FEWER = [pytest.param(41, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 VALUES = {int: WHOLE, float: NUMBERS, Path: PATHS, str: TEXTS}
 FOR_FILES = {
     ("evaluate", "--features"): ["--estimator", "dm,dr,dr-list"],

@@ -38,7 +38,7 @@ def told(path: Path, engine: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", seeds(list(FILES), 3))
+@pytest.mark.parametrize("name", seeds(list(FILES), 1))
 def test_text_means_the_same_on_spark(name: str, spark: Any, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(FILES[name])

@@ -74,6 +74,7 @@ def test_a_change_in_what_is_called_counts(source: Path) -> None:
     assert use(source) == ("9", "6.0", 0)
 
 
+@pytest.mark.slow  # five processes
 def test_what_is_damaged_is_made_anew(source: Path) -> None:
     use(source)
     for damages in (("empty", "cut"), ("garbage", "flipped")):  # one for each of the two that are called
