@@ -28,17 +28,20 @@ def items(answer: dict[str, Any]) -> list[str]:
 def play(served: Worker, users: Users, pages: int) -> list[int]:
     """How many clicks each page got."""
     found: list[int] = []
-
-    async def one(turn: int) -> None:
-        query, body = users.ask()
-        answer = json.loads((await served.request("POST", "/rank", body | {"k": 5})).content)
-        clicks = users.clicks(query, items(answer))
-        given = {"impression": answer["impression"], "event": f"e{turn}", "clicks": clicks}
-        assert (await served.request("POST", "/feedback", given)).status == 200
-        found.append(len(clicks))
+    served.service.random.seed(7)  # and all pages of some users are shown before any is clicked: one outcome
 
     async def several(begin: int) -> None:
-        await asyncio.gather(*(one(turn) for turn in range(begin, min(begin + 20, pages))))
+        asked = [users.ask() for _ in range(begin, min(begin + 20, pages))]
+        answers = await asyncio.gather(*(served.request("POST", "/rank", body | {"k": 5}) for _, body in asked))
+        shown = [json.loads(answer.content) for answer in answers]
+        clicks = [users.clicks(query, items(page)) for (query, _), page in zip(asked, shown, strict=True)]
+        given = [
+            {"impression": page["impression"], "event": page["impression"], "clicks": clicked}
+            for page, clicked in zip(shown, clicks, strict=True)
+        ]
+        done = await asyncio.gather(*(served.request("POST", "/feedback", each) for each in given))
+        assert {each.status for each in done} == {200}
+        found.extend(map(len, clicks))
 
     for begin in range(0, pages, 20):  # users that come together share a commit
         served.run(several(begin))
