@@ -11,6 +11,7 @@ import pytest
 
 from counterrank.service import told
 from counterrank.service.batch import Outcome
+from counterrank.service.claims import Board
 from counterrank.service.events import (
     Away,
     Change,
@@ -111,3 +112,14 @@ def test_a_process_writes_and_its_end_is_noticed(tmp_path: Path, how: str) -> No
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120)
     assert (done.returncode, done.stdout) == (0, "well\n"), done.stderr
+
+
+def test_a_writer_does_not_wait_for_a_worker_that_has_gone() -> None:
+    board = Board()
+    for number in range(Board.ROOM):
+        board.claim(number, number)
+    board._worker = -1  # as after a kill: whoever waits here holds the lock of all writers
+    with pytest.raises(Away, match="ended"):
+        board.claim(Board.ROOM, Board.ROOM)
+    board.told(1)
+    board.claim(Board.ROOM, Board.ROOM)

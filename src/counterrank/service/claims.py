@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
 import numpy as np
+
+from counterrank.service.events import Away
 
 Range = tuple[int, int]  # first and last sequence of a batch
 
@@ -60,6 +63,7 @@ class Board:
     ROOM = 4096  # ranges that may be claimed and not told yet
 
     def __init__(self) -> None:
+        self._worker = os.getpid()
         numbers = np.frombuffer(mmap.mmap(-1, 8 * (2 + 2 * self.ROOM)), dtype=np.int64)
         self._claimed, self._told, self._ranges = numbers[0:1], numbers[1:2], numbers[2:].reshape(self.ROOM, 2)
 
@@ -71,6 +75,8 @@ class Board:
     def claim(self, first: int, last: int) -> None:
         """In the writer: this is about to be committed."""
         while self.claimed - self._told[0] >= self.ROOM:  # the worker is far behind
+            if self._worker not in (os.getpid(), os.getppid()):  # nobody else may wait for this transaction to end
+                raise Away("the worker has ended")
             time.sleep(0.001)
         self._ranges[self.claimed % self.ROOM] = first, last
         self._claimed[0] += 1
