@@ -140,15 +140,19 @@ class _Likelihood:
         def run(part: _Part, begin: int, end: int, steps: Lattice) -> None:
             part.total += likelihood(begin, end, grouped, prior, steps, part.gradient, part.information)
 
-        for begin, end, step in levels(own, alpha):
-            steps = lattice(step, curve)
-            if own.starts[end] - own.starts[begin] <= _WORTH:
-                run(parts[0], begin, end, steps)
-                continue
-            middle = (begin + end) // 2
-            with ThreadPoolExecutor(1) as pool:
-                other = pool.submit(run, parts[1], middle, end, steps)
-                run(parts[0], begin, middle, steps)
+        shared = [(begin, end, lattice(step, curve)) for begin, end, step in levels(own, alpha)]
+        large = [own.starts[end] - own.starts[begin] > _WORTH for begin, end, _ in shared]
+
+        def second() -> None:
+            for (begin, end, steps), halved in zip(shared, large, strict=True):
+                if halved:
+                    run(parts[1], (begin + end) // 2, end, steps)
+
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(second) if any(large) else None
+            for (begin, end, steps), halved in zip(shared, large, strict=True):
+                run(parts[0], begin, (begin + end) // 2 if halved else end, steps)
+            if other is not None:
                 other.result()
         constant = lgamma(alpha + beta) - lgamma(alpha) - lgamma(beta)
         total = parts[0].total + parts[1].total + constant * float(own.count.sum())

@@ -335,6 +335,7 @@ def _interleaved(coefficients: Coefficients) -> NDArray[np.float64]:
     """Weight and offset of each estimator in turn, by cell."""
     columns = [each for both in zip(coefficients.weight, coefficients.offset, strict=True) for each in both]
     table = np.empty((len(coefficients.cells), len(columns)))
-    for number, column in enumerate(columns):
-        table[:, number] = column
+    for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
+        for number, column in enumerate(columns):
+            table[first : first + (1 << 12), number] = column[first : first + (1 << 12)]
     return table
