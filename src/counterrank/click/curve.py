@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from counterrank.click.empirical import EmpiricalFit, empirical_of
 from counterrank.click.examination import ExaminationFit, fit_examination, tally_of
 from counterrank.click.harvest import harvest_examination
 from counterrank.errors import Unanswerable, unknown
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 
 FITTED = ("auto", "eb", "em")  # the names of curves that are fitted to a log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import lgamma, log
 
@@ -17,6 +17,7 @@ from counterrank.click.examination import never_clicked, no_scale, tally_of
 from counterrank.click.marginal import FINE, Lattice, Prior, attractions, lattice, likelihood, steps_of
 from counterrank.click.tally import Alike
 from counterrank.posterior.priors import HIGH, LOW
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 
 FITTED = 100  # positions; below these, examination is the click rate of the position over the mean attraction

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from counterrank.click.base import Floats
 from counterrank.click.marginal import Grouped
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 from counterrank.statistics.hashing import mix
 

@@ -14,7 +14,6 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
@@ -23,6 +22,8 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+
+from counterrank.records import dataclass
 
 _lock = Lock()
 _PICKLED = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 
@@ -26,6 +26,7 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts

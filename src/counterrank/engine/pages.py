@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns, joined
 from counterrank.statistics.rankings import Rankings
 

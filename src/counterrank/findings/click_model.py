@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.estimate import Estimator
 from counterrank.findings.case import grade
 from counterrank.findings.diagnosis import Finding
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.chi_square import upper_tail

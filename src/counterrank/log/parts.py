@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 from counterrank import temporary
 from counterrank.errors import InputError
 from counterrank.late import Late
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     import duckdb

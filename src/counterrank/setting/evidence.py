@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.policy import BoundPolicy, Logged, Policy
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.setting.cache import Cache, Same
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import add_runs, sum_by
 
 Vector = NDArray[np.float64]

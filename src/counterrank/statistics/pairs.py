@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes, Ids
+from counterrank.records import dataclass
 from counterrank.statistics.order import in_order
 
 
