@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from counterrank.beside import side_by_side
 from counterrank.click.base import Floats
 from counterrank.click.empirical import EmpiricalFit, empirical_of
 from counterrank.click.examination import ExaminationFit, fit_examination, tally_of
@@ -76,8 +77,9 @@ def curve_of(kind: str, counted: Tally) -> Curve:
     if positions < 2:
         return Curve(kind="reciprocal", examination=reciprocal(positions))
     try:
-        fitted = empirical_of(counted)
-        harvested = harvest_examination(*counted.varied(CHECKED))
+        fitted, harvested = side_by_side(
+            lambda: empirical_of(counted), lambda: harvest_examination(*counted.varied(CHECKED))
+        )
     except Unanswerable as reason:
         short = str(reason).split(": give")[0]
         return Curve(kind="reciprocal", examination=reciprocal(positions), told=f"1/k, as the log cannot tell: {short}")
