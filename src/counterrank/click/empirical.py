@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.ascent import ascend, polished
 from counterrank.click.base import Floats
 from counterrank.click.examination import never_clicked, no_scale, tally_of
-from counterrank.click.marginal import FINE, Lattice, Prior, attractions, lattice, likelihood, steps_of
+from counterrank.click.marginal import FINE, REACH, Lattice, Prior, attractions, lattice, likelihood, span, steps_of
 from counterrank.click.tally import Alike
 from counterrank.posterior.priors import HIGH, LOW
 from counterrank.statistics.cells import Tally
@@ -141,7 +141,7 @@ class _Likelihood:
             part.total += likelihood(begin, end, grouped, prior, steps, part.gradient, part.information)
 
         for begin, end, step in levels(own, alpha):
-            steps = lattice(step, curve)
+            steps = _lattice(own, begin, end, prior, step)
             if own.starts[end] - own.starts[begin] <= _WORTH:
                 run(parts[0], begin, end, steps)
                 continue
@@ -179,12 +179,21 @@ def levels(tally: Alike, alpha: float) -> list[tuple[int, int, float]]:
     return [(edges[i], edges[i + 1], step) for i, step in enumerate(steps) if edges[i] < edges[i + 1]]
 
 
+def _lattice(tally: Alike, begin: int, end: int, prior: Prior, step: float) -> Lattice:
+    """What the integrands of patterns begin to end need: where they are few, that is little of a fine lattice."""
+    size = round(2 * REACH / step)
+    few = tally.starts[end] - tally.starts[begin] < size
+    first, last = span(begin, end, tally.grouped(), prior, step) if few else (0, size + 1)
+    found: Lattice = lattice(step, prior.curve, first, last)
+    return found
+
+
 def _attractions(tally: Alike, curve: Floats, alpha: float, beta: float) -> Floats:
     """(G,) the posterior mean of each pattern."""
     out, grouped = np.zeros(len(tally)), tally.grouped()
     prior = Prior(curve, alpha, beta)
     for begin, end, step in levels(tally, alpha):
-        attractions(begin, end, grouped, prior, lattice(step, curve), out)
+        attractions(begin, end, grouped, prior, _lattice(tally, begin, end, prior, step), out)
     return out
 
 
