@@ -22,7 +22,7 @@ from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids, is_text
 from counterrank.log import Log
-from counterrank.log.files import TEXT_TYPES, Part, Wanted, connect
+from counterrank.log.files import TEXT_TYPES, Part, Wanted, connect_apart
 from counterrank.log.long_form import LongPart
 from counterrank.log.originals import shown
 from counterrank.log.parts import BATCH_ROWS, told
@@ -120,7 +120,7 @@ class OwnBackend:
     def count(self, log: Log, plan: Plan) -> RelationalPass:
         if log.table is not None:
             return Relational(log.table.get_backend()).count(log, plan)
-        return Relational(ibis.duckdb.from_connection(connect())).count(log, plan)
+        return Relational(ibis.duckdb.from_connection(connect_apart())).count(log, plan)
 
 
 class RelationalPass:

@@ -1,0 +1,37 @@
+"""Work shared between two threads: kernels and most of NumPy let go of the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def in_two(run: Callable[[int, int], None], size: int, worth: int) -> None:
+    """run(begin, end) on 0 to `size`: in two halves, side by side, if there are as many rows as `worth`."""
+    if size < worth:
+        run(0, size)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(run, size // 2, size)
+        run(0, size // 2)
+        other.result()
+
+
+def side_by_side(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
+    """What both give. The second runs in a thread, under the same settings of NumPy's warnings.
+
+    >>> side_by_side(lambda: 1, lambda: 2)
+    (1, 2)
+    """
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    settings = copy_context()
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(settings.run, other)
+        return one(), second.result()
