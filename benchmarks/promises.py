@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.formats import ratios
 from benchmarks.run import ROOT, THREADS, _python_path, _wait, make_log
 
 README = Path(__file__).with_name("README.md")
@@ -176,6 +177,14 @@ def every_command(folder: Path, turns: int) -> dict[str, float]:
     return found
 
 
+def reading(folder: Path, turns: int) -> dict[str, float]:
+    """Seconds to read each form of a log, by those of DuckDB."""
+    found = ratios(folder, 1_000_000, turns)
+    for name, (mine, theirs) in found.items():
+        print(f"  {name}: {mine:.2f} s, DuckDB {theirs:.2f} s", flush=True)
+    return {f"read-{name}": mine / theirs for name, (mine, theirs) in found.items()}
+
+
 SECTIONS: dict[str, Callable[[Path, int], dict[str, float]]] = {
     "start": lambda folder, turns: starting(turns),
     "1e5": lambda folder, turns: against_sql(folder, "1e5", turns),
@@ -186,6 +195,7 @@ SECTIONS: dict[str, Callable[[Path, int], dict[str, float]]] = {
     "threads": threads,
     "wide": memory,
     "commands": every_command,
+    "formats": reading,
 }
 SHORT = ("start", "1e5", "1e6", "warm", "first")
 

@@ -21,7 +21,6 @@ from counterrank.errors import InputError
 from counterrank.log.files import database_table, kind_of
 from counterrank.log.write import check_folder, check_output, check_place
 from counterrank.output import is_special
-from counterrank.pages.write import check_page
 from counterrank.policy.directory import check_replaceable
 
 
@@ -60,11 +59,17 @@ def _check_directory(path: Path, option: str) -> None:
         raise InputError(f"{option} {error}") from None
 
 
+def _check_page(path: Path, option: str) -> None:
+    from counterrank.pages.write import check_page  # most runs write none
+
+    check_page(path, option)
+
+
 READS = Reads()
 READS_STORE = Reads(store=True)
 WRITES_TABLE = Writes(check_output)
 WRITES_LINES = Writes(functools.partial(check_output, kinds=("jsonl",)))
-WRITES_PAGE = Writes(check_page)
+WRITES_PAGE = Writes(_check_page)
 WRITES_FILE = Writes(check_place)
 WRITES_FOLDER = Writes(check_folder, folder=True)
 WRITES_DIRECTORY = Writes(_check_directory, folder=True)
