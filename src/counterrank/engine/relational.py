@@ -6,7 +6,6 @@ import contextlib
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -32,6 +31,7 @@ from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.spelled import spelled_list
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from counterrank.log.parts import DatabasePart, Part, Wanted, connect, connect_a
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     import duckdb

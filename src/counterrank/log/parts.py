@@ -7,7 +7,6 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 from counterrank import temporary
 from counterrank.errors import InputError
 from counterrank.late import Late
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     import duckdb
