@@ -15,8 +15,7 @@ from counterrank.service.alarms import collapsed
 from counterrank.service.batch import pack
 from counterrank.service.below import Below, agrees, marked
 from counterrank.service.demo import Users
-from counterrank.service.prior import Prior
-from counterrank.service.retrain import FILE, rollback, train
+from counterrank.service.retrain import rollback, train
 from service.conftest import postgres_url
 from service.serving import Worker, worker
 
@@ -71,7 +70,7 @@ def test_a_retrained_prior_serves_and_can_be_taken_back(tmp_path: Path) -> None:
         assert served.rank()["model"] == "1"
         with pytest.raises(InputError, match="earlier"):
             rollback(store)
-        store.add_model({FILE: b"{}"}, {})  # one that cannot be read changes nothing
+        store.add_model({"policy.json": b"{}"}, {})  # one that cannot be read changes nothing
         served.run(served.service.follow_model())
         assert served.rank()["model"] == "1"
 
@@ -81,17 +80,6 @@ def test_without_evidence_nothing_is_trained(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no evidence"):
             train(served.service.store, "log", "exposure")
         assert served.service.store.models() == []
-
-
-def test_a_prior_of_another_format_is_refused() -> None:
-    for text in (
-        "{}",
-        "[]",
-        '{"format": "counterrank-prior", "version": 1, "plain": [0, 1], "names": [], "model": null}',
-        "x",
-    ):
-        with pytest.raises(InputError):
-            Prior.of_json(text)
 
 
 def test_clicks_rise_as_it_learns(tmp_path: Path) -> None:

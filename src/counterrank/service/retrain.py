@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
 from counterrank.errors import InputError
-from counterrank.regress import PRIOR_MODELS
+from counterrank.policy.directory import write_directory
+from counterrank.regress import LinearPrior
 from counterrank.regress.prior import Seen, without_features
 from counterrank.service.metrics import Metrics
 from counterrank.service.prior import Prior
@@ -23,7 +26,6 @@ from counterrank.service.store import Store
 
 log = logging.getLogger("counterrank.service")
 LIMIT = 1800.0  # seconds that a retraining may take
-FILE = "prior.json"
 
 
 class Retraining:
@@ -119,7 +121,7 @@ def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
     plain = without_features(bare if len(bare.x) else seen)
     model = None
     if len(seen.shown().x):
-        model = PRIOR_MODELS["linear"]()
+        model = LinearPrior()
         model.fit(seen)
     prior = Prior(None, plain, names if model is not None else [], model)
     _check(prior, x, names)
@@ -127,7 +129,7 @@ def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
         "pairs": len(clicks), "with_features": int((source >= 0).sum()), "features": len(names), "plain": list(plain),
         "feedback": feedback_count(store), "as_of": store.last(),
     }  # fmt: skip
-    added = store.add_model({FILE: prior.to_json().encode()}, notes)
+    added = store.add_model(prior.files(), notes)
     return {"version": added.version, **notes}
 
 
@@ -136,19 +138,38 @@ def _check(prior: Prior, x: object, names: list[str]) -> None:
     beliefs = prior.beliefs(np.asarray(x), names)
     if not (np.isfinite(beliefs).all() and (beliefs > 0).all()):
         raise InputError("the prior came out without a positive value for some item")
-    Prior.of_json(prior.to_json())
+    Prior.of_files(prior.files())
 
 
 def rollback(store: Store, version: int | None = None) -> int:
-    """Let an earlier version serve; none: the one before the one that serves."""
-    if version is None:
-        models = store.models()
-        serving = [m.version for m in models if m.active]
-        earlier = [m.version for m in models if serving and m.version < serving[0]]
-        if not earlier:
-            raise InputError("there is no earlier model to go back to")
-        version = max(earlier)
-    return store.activate_model(version).version
+    """Let an earlier version serve; none: the last whole one before the one that serves. A damaged one never does."""
+    if version is not None:
+        model_of(store, version)
+        return store.activate_model(version).version
+    models = store.models()
+    serving = [m.version for m in models if m.active]
+    for earlier in sorted((m.version for m in models if serving and m.version < serving[0]), reverse=True):
+        with contextlib.suppress(InputError):
+            return rollback(store, earlier)
+    raise InputError("there is no earlier model to go back to")
+
+
+def model_of(store: Store, version: int | None = None) -> tuple[int, Prior]:
+    """A version and its prior, found whole; none: the one that serves."""
+    found = store.model(version)
+    if found is None and version is None:
+        raise InputError("no model serves yet: there is one once a retraining has been done")
+    if found is None:
+        known = ", ".join(str(m.version) for m in store.models()) or "none"
+        raise InputError(f"there is no model {version} in the store: choose from {known}")
+    return found.version, Prior.of_files(found.files, str(found.version))
+
+
+def save_model(store: Store, path: str | Path, version: int | None = None) -> int:
+    """Write a version (none: the one that serves) as a policy directory; which it was."""
+    number, prior = model_of(store, version)
+    write_directory(prior.stored(), path)
+    return number
 
 
 def main() -> None:
