@@ -141,23 +141,3 @@ def test_exploration_that_collapsed() -> None:
     assert not collapsed(240, 5000, 0.05)
     assert not collapsed(0, 500, 0.05)  # too few to tell
     assert not collapsed(0, 5000, 0.0)  # none was wanted
-
-
-def test_a_dry_run_has_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with worker(tmp_path, randomise=0.5) as served:
-        play(served, Users(5), 20)
-        monkeypatch.setattr("counterrank.service.dry_run.SECONDS", 0.01)
-        reply = served.call("PUT", "/policy", {"name": "pessimistic", "dry_run": True})
-        assert (reply.status, reply.code) == (422, "too_long")
-        assert served.call("PUT", "/policy", {"name": "logging", "dry_run": True}).status == 422
-        assert served.service.setting.name == "ebrank"
-
-
-@pytest.mark.slow
-def test_the_dry_run_is_a_comparison(tmp_path: Path) -> None:
-    with worker(tmp_path, randomise=0.5) as served:
-        play(served, Users(5), 60)
-        reply = served.call("PUT", "/policy", {"name": "pessimistic", "dry_run": True})
-        assert reply.status == 200, reply.content
-        assert {"verdict", "difference", "lower", "upper", "trust"} <= set(reply.json)
-        assert served.service.setting.name == "ebrank"

@@ -87,7 +87,7 @@ def test_a_version_that_is_written_out_ranks_as_the_prior_believes(tmp_path: Pat
     for name, seed in (("before", 1), ("now", 2)):
         believed = alphas(prior(seed))
         ranked = read_policy(tmp_path / name, features=rows).rank("q")
-        assert ranked == sorted(ITEMS, key=lambda item: -believed[item])  # noqa: B023
+        assert ranked == sorted(ITEMS, key=lambda item: -believed[item])
 
 
 def test_a_prior_without_features_is_a_policy_that_sorts_nothing(tmp_path: Path) -> None:

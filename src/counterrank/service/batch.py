@@ -33,7 +33,8 @@ LONGEST = 512  # characters of an id
 LATE = 24 * 3600.0  # seconds after which a feedback is late
 _IMPRESSION = (
     "INSERT INTO impressions (sequence, impression, at, query, items, propensity, item_propensities, policy, model, "
-    "cluster, user_key, explored, deferred, counted, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "cluster, user_key, explored, deferred, counted, epoch, received) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _FEEDBACK = (
     "INSERT INTO feedback (sequence, event, shown, clicks, fresh, opens, reward, at, late, digest) "
@@ -145,7 +146,7 @@ class Batch:
         pages = self._pages([shown.kept for shown, _ in shows if shown.kept is not None])
         rows, requests, keys = [], [], []
         for shown, outcome in shows:
-            page = "[" + ",".join(map(_quoted, shown.items)) + "]"  # `json_text` takes thrice as long
+            page = _listed(shown.items)
             outcome.error = self._refused(shown, answered, pages) or _unstorable(shown, page)
             if outcome.error is not None:
                 continue
@@ -258,8 +259,13 @@ def _row(sequence: int, shown: Shown, page: str) -> tuple[Any, ...]:
     return (
         sequence, shown.impression, shown.at, shown.query, page, shown.propensity,
         pack(shown.item_propensities), shown.policy, shown.model, shown.cluster, shown.user_key, shown.explored,
-        shown.deferred, shown.counted, shown.epoch,
+        shown.deferred, shown.counted, shown.epoch, None if shown.received is None else _listed(shown.received),
     )  # fmt: skip
+
+
+def _listed(items: Sequence[str]) -> str:
+    """A JSON list of texts; `json_text` takes thrice as long."""
+    return "[" + ",".join(map(_quoted, items)) + "]"
 
 
 def _unstorable(shown: Shown, page: str) -> Unstorable | None:

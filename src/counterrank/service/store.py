@@ -16,7 +16,7 @@ from counterrank.service.catalogue import Features
 from counterrank.service.database import Database
 from counterrank.service.erase import Erased, erase_item, erase_user
 from counterrank.service.events import Change, Evidence, Given, Model, Page, PolicySetting, Receipt, Shown
-from counterrank.service.export import Choice, Exported, export
+from counterrank.service.export import Changing, Choice, Exported, export
 from counterrank.service.follow import changes, check_there, number
 from counterrank.service.retention import Forgotten, forget
 from counterrank.service.schema import NUMBERS
@@ -213,9 +213,9 @@ class Store:
         """Fill this store, which is empty, from a backup; the last event in it."""
         return restore(path, self.database)
 
-    def export(self, path: str | Path, choice: Choice | None = None) -> Exported:
-        """Write the log of what was shown and clicked."""
-        return export(self.database, Path(path), choice or Choice())
+    def export(self, path: str | Path, choice: Choice | None = None, change: Changing | None = None) -> Exported:
+        """Write the log of what was shown and clicked; `change`, where given, makes another row of each, or none."""
+        return export(self.database, Path(path), choice or Choice(), change)
 
     def import_log(self, log: Any, *, engine: str | Engine = "duckdb", again: bool = False) -> Imported:
         """Begin with the evidence of a log."""
