@@ -27,6 +27,7 @@ from counterrank.service.tokens import Caller, Tokens
 
 log = logging.getLogger("counterrank.service")
 BATCH = 1000  # requests in one batch
+HOT = ("/rank", "/feedback")
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,14 @@ def application(service: Service, tokens: Tokens, routes: dict[str, dict[str, Op
     apps = {path: App(service, tokens, _route(path), operations) for path, operations in routes.items()}
     below = {path: app for path, app in apps.items() if path.endswith("/") and path != "/"}
     exact = {path: app for path, app in apps.items() if path not in below}
+    hot = {path: app for path, app in exact.items() if path in HOT}  # whose way is not looked up each time
     made = Litestar([_handler(*each) for each in exact.items()], openapi_config=None, logging_config=None)
 
     async def whole(scope: Any, receive: Any, send: Any) -> None:
         path = scope.get("path", "")
+        if (often := hot.get(path)) is not None and scope["type"] == "http":
+            await often(scope, receive, send)
+            return
         if path in exact or scope["type"] != "http":
             await made(scope, receive, send)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from counterrank.errors import InputError
 from counterrank.service.bodies import Refused
@@ -126,21 +126,37 @@ class Knowledge:
 
     async def watch(self) -> None:
         """Follow other workers, features, models and the setting for ever; a store that is away is tried again."""
-        turn = 0
         while True:
             await asyncio.sleep(PAUSE)
-            turn += 1
             try:
-                await self.follow()
-                if turn % 2 == 0:
-                    self.adopt(await asyncio.to_thread(self.store.setting))
-                    await self.follow_items()
-                    await self.follow_model()
+                await self._catch_up(self.store.glance() or await asyncio.to_thread(self.store.numbers))
                 self.store_away = False
             except Away:
                 self.store_away = True
             except Exception:
                 log.exception("watch")
+
+    async def _catch_up(self, numbers: Mapping[str, int]) -> None:
+        """Take in what these numbers of the store say is new."""
+        if not self._all_ours(numbers):
+            await self.follow()
+        if numbers["epoch"] > self.setting.epoch:
+            self.adopt(await asyncio.to_thread(self.store.setting))
+        if numbers["items_version"] > self.items_version:
+            await self.follow_items()
+        if numbers["model"] != self._model:
+            await self.follow_model()
+
+    def _all_ours(self, numbers: Mapping[str, int]) -> bool:
+        """Whether nobody else wrote anything: then nothing has to be read."""
+        state = self.state
+        if self._following.locked() or numbers["generation"] != state.generation:
+            return False
+        reached = self.store.mine(state.as_of, numbers["sequence"])
+        if reached is None:
+            return False
+        state.reached(reached)
+        return True
 
     async def refresh(self) -> None:
         """The policy setting as it stands in the store."""

@@ -156,6 +156,10 @@ class Store:
         """Bring the evidence up to the last event; its sequence."""
         return fold.advance(self.database)
 
+    def checkpoint(self) -> None:
+        """Let SQLite's log begin anew, while others write."""
+        self.database.checkpoint()
+
     def verify(self) -> Verified:
         """Fold all events anew and compare with the evidence, pair by pair."""
         return verify(self.database)
@@ -189,6 +193,17 @@ class Store:
     def activate_model(self, version: int) -> Model:
         """Let this version serve."""
         return priors.activate(self.database, version)
+
+    def glance(self) -> dict[str, int] | None:
+        """The same without a thread to wait in, where that is possible."""
+        return self.database.glance()
+
+    def mine(self, since: int, until: int) -> int | None:
+        """Up to which event all after `since` are this worker's own and told; None where others' are among them."""
+        reached = self.writer.mine(since, until)
+        if reached is not None:
+            self.writer.done_with(reached)
+        return reached
 
     def numbers(self) -> dict[str, int]:
         """All numbers of the store at one moment, by one small read: sequence, epoch, items_version, model, …"""
