@@ -129,7 +129,10 @@ class Knowledge:
         while True:
             await asyncio.sleep(PAUSE)
             try:
-                await self._catch_up(self.store.glance() or await asyncio.to_thread(self.store.numbers))
+                numbers = self.store.glance()
+                if numbers is None:
+                    numbers = await asyncio.to_thread(self.store.numbers)
+                await self._catch_up(numbers)
                 self.store_away = False
             except Away:
                 self.store_away = True
