@@ -166,11 +166,16 @@ class Knowledge:
         with contextlib.suppress(Away):
             self.adopt(await asyncio.to_thread(self.store.setting))
 
-    def adopt(self, setting: PolicySetting) -> None:
-        """Rank by this setting from now on. Where none was ever put, by that of the start."""
+    def adopt(self, setting: PolicySetting, *, read: bool = False) -> None:
+        """Rank by this setting from now on. Where none was ever put, by that of the start.
+
+        A policy directory is read anew, as it is where the setting was put, unless it was `read` just now.
+        """
         if setting.epoch > self.setting.epoch:
-            if not self.policies.knows(setting.name):
-                with contextlib.suppress(Refused):
+            try:
+                if not read:
                     self.policies.find(setting.name)
+            except Refused as error:
+                log.error("policy", extra={"fields": {"name": setting.name, "error": str(error)}})
             self.setting = setting
             self.shared.raise_epoch(setting.epoch)

@@ -17,6 +17,7 @@ from counterrank.errors import InputError
 from counterrank.policy.directory import write_directory
 from counterrank.regress import LinearPrior
 from counterrank.regress.prior import Seen, without_features
+from counterrank.service.follow import number
 from counterrank.service.metrics import Metrics
 from counterrank.service.prior import Prior
 from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
@@ -37,13 +38,14 @@ class Retraining:
         self.begun = 0.0
         self.at = time.monotonic()
         self.count: int | None = None
+        self._counted: tuple[int, int] | None = None  # up to which event feedback is counted, and how much it is
 
     def look(self) -> None:
         """Begin one if it is time, and see what became of the last."""
         if self.process is not None:
             self._finish()
             return
-        feedback = feedback_count(self.store)
+        feedback = self._feedback()
         if self.count is None:
             trained = [int(m.notes.get("feedback", 0)) for m in self.store.models()]
             self.count = max(trained, default=0)
@@ -54,6 +56,15 @@ class Retraining:
         if due:
             self.count, self.at = feedback, time.monotonic()
             self.begin()
+
+    def _feedback(self) -> int:
+        """How much feedback ever came: what was there is counted once, then only what is new."""
+        last = self.store.last()
+        if self._counted is None:
+            self._counted = (last, feedback_count(self.store, until=last))
+        since, total = self._counted
+        self._counted = (last, total + feedback_count(self.store, since, last))
+        return self._counted[1]
 
     def begin(self) -> None:
         job = {name: getattr(self.settings, name) for name in ("store", "examination", "evidence")}
@@ -91,10 +102,13 @@ class Retraining:
             self.process.wait()
 
 
-def feedback_count(store: Store) -> int:
-    """How much feedback the store has."""
+def feedback_count(store: Store, since: int | None = None, until: int | None = None) -> int:
+    """How much feedback came after an event, up to another; from the first on, what is folded away counts too."""
+    text = store.database.statement("SELECT COUNT(*) FROM feedback WHERE sequence > ? AND sequence <= ?")
     with store.database.reading() as connection:
-        return int(connection.exec_driver_sql("SELECT COUNT(*) FROM feedback").scalar() or 0)
+        span = (since or 0, (1 << 62) if until is None else until)
+        found = int(connection.exec_driver_sql(text, span).scalar() or 0)
+        return found if since is not None else found + number(connection, "base_feedback")[0]
 
 
 def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
@@ -167,9 +181,9 @@ def model_of(store: Store, version: int | None = None) -> tuple[int, Prior]:
 
 def save_model(store: Store, path: str | Path, version: int | None = None) -> int:
     """Write a version (none: the one that serves) as a policy directory; which it was."""
-    number, prior = model_of(store, version)
+    found, prior = model_of(store, version)
     write_directory(prior.stored(), path)
-    return number
+    return found
 
 
 def main() -> None:

@@ -173,7 +173,7 @@ class Service(Knowledge):
             at=time.time(),
             segment=None if body.segment is None else text_of(body.segment, "segment"),
             request=None if body.request is None else text_of(body.request, "request"),
-            digest=None if body.request is None else digest_of(raw),
+            digest=None if body.request is None else digest_of(raw, self.secret),
             user=None if body.user is None else text_of(body.user, "user"),
             deferred=body.defer,
         )
@@ -317,7 +317,7 @@ class Service(Knowledge):
         clicks = tuple(dict.fromkeys(text_of(item, f"clicks[{i}]") for i, item in enumerate(body.clicks)))
         given = Given(
             event=text_of(body.event, "event"), impression=text_of(body.impression, "impression"), clicks=clicks,
-            reward=body.reward, at=moment(body.at, now), digest=digest_of(raw),
+            reward=body.reward, at=moment(body.at, now), digest=digest_of(raw, self.secret),
         )  # fmt: skip
         try:
             receipt, _ = await self.store.give(given)
