@@ -4,7 +4,7 @@
 
    A page takes from the moment at which it was due to its answer. So that little of a machine with few cores goes to
    the one that asks, this is C and does not parse JSON. RATE 0: all connections are busy all the time, and there is no
-   feedback. Feedback has connections of its own, as many. NAME begins the names of events. */
+   feedback. Feedback has connections of its own, as many. NAME begins the names of events; - means no feedback. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -97,7 +97,8 @@ static int by_size(const void *a, const void *b) {
 int main(int count, char **words) {
     if (count < 6) { fprintf(stderr, "load PORT RATE SECONDS CONNECTIONS NAME < BODY\n"); return 2; }
     double rate = atof(words[2]), seconds = atof(words[3]);
-    int each = atoi(words[4]), lines = rate > 0 ? 2 * each : each, queue = epoll_create1(0);
+    int replies = rate > 0 && strcmp(words[5], "-");
+    int each = atoi(words[4]), lines = replies ? 2 * each : each, queue = epoll_create1(0);
     size_t size = fread(body, 1, sizeof body, stdin);
     long pages = rate > 0 ? (long)(rate * seconds) : 0, due = 0, done = 0, answered = 0, most = 64 + 50000 * seconds;
     double *taken = malloc(sizeof(double) * (pages + most)), *late = malloc(sizeof(double) * (pages + most));
@@ -135,7 +136,7 @@ int main(int count, char **words) {
         }
         int busy = 0;
         for (int i = 0; i < lines; i++) busy += all[i].busy;
-        if (!busy && (rate > 0 ? done == pages && given == pages : at >= end)) break;
+        if (!busy && (rate > 0 ? done == pages && given == answered : at >= end)) break;
         if (rate > 0 && due < pages) {
             double next = begun + due / rate;
             struct itimerspec when = {.it_value = {(time_t)next, (long)(1e9 * (next - (time_t)next))}};
@@ -154,7 +155,7 @@ int main(int count, char **words) {
             line->busy = 0;
             if (line->feedback) continue;
             taken[done++] = now() - line->due;
-            if (rate > 0) {
+            if (replies) {
                 struct told *told = &clicks[answered++ % WAITING];
                 copy_field(line->found, "\"impression\":\"", told->impression);
                 copy_field(line->found, "\"item\":\"", told->item);
