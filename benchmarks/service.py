@@ -175,8 +175,8 @@ def main() -> None:
             file.write(VALIDATES)
         words = ["-m", "counterrank", "serve", "--port", "0", "--retrain-every", "0", "--workers", given.workers]
         ours, port = started([*words, *(["--store", given.store] if given.store else [])], folder, '"serving"')
-        words = ["-m", "uvicorn", "--port", "8199", "--no-access-log", "validates:app"]
-        theirs, other = started(words, folder, "running on")[0], 8199
+        words = ["-m", "uvicorn", "--port", "0", "--no-access-log", "validates:app"]
+        theirs, other = started(words, folder, "running on")
         if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO:
             for thread in os.listdir(f"/proc/{ours.pid}/task"):  # what the supervisor does can wait for the others
                 os.sched_setscheduler(int(thread), os.SCHED_OTHER, os.sched_param(0))
