@@ -162,6 +162,10 @@ class Apart:
         """Ranges of sequences that are ours, in order; and up to which of them callers have been answered."""
         return self._claims.ranges(self._board.open)
 
+    def mine(self, since: int, until: int) -> int | None:
+        """Up to which event all after `since` are ours and told; None where some up to `until` are others'."""
+        return self._claims.mine(since, until, self._board.open)
+
     def done_with(self, sequence: int) -> None:
         """Nobody will ask for claims up to this one again."""
         self._claims.done_with(sequence)
