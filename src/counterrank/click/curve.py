@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterrank.beside import side_by_side
 from counterrank.click.base import Floats
 from counterrank.click.empirical import EmpiricalFit, empirical_of
 from counterrank.click.examination import ExaminationFit, fit_examination, tally_of
@@ -15,6 +14,7 @@ from counterrank.click.harvest import harvest_examination
 from counterrank.errors import Unanswerable, unknown
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
+from counterrank.threads import side_by_side
 
 FITTED = ("auto", "eb", "em")  # the names of curves that are fitted to a log
 CHECKED = 20  # positions at which a harvested curve is looked at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from functools import cached_property
 from math import lgamma, log
@@ -19,6 +18,7 @@ from counterrank.click.tally import Alike
 from counterrank.posterior.priors import HIGH, LOW
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
+from counterrank.threads import side_by_side
 
 FITTED = 100  # positions; below these, examination is the click rate of the position over the mean attraction
 TOP = 9.0  # logits of examination go from −TOP to TOP
@@ -141,21 +141,22 @@ class _Likelihood:
         def run(part: _Part, begin: int, end: int, steps: Lattice) -> None:
             part.total += likelihood(begin, end, grouped, prior, steps, part.gradient, part.information)
 
-        found = levels(own, alpha)
-        shared = [(begin, end, _lattice(own, begin, end, prior, step)) for begin, end, step in found]
+        shared = [(begin, end, _lattice(own, begin, end, prior, step)) for begin, end, step in levels(own, alpha)]
         large = [own.starts[end] - own.starts[begin] > _WORTH for begin, end, _ in shared]
+
+        def first() -> None:
+            for (begin, end, steps), halved in zip(shared, large, strict=True):
+                run(parts[0], begin, (begin + end) // 2 if halved else end, steps)
 
         def second() -> None:
             for (begin, end, steps), halved in zip(shared, large, strict=True):
                 if halved:
                     run(parts[1], (begin + end) // 2, end, steps)
 
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(second) if any(large) else None
-            for (begin, end, steps), halved in zip(shared, large, strict=True):
-                run(parts[0], begin, (begin + end) // 2 if halved else end, steps)
-            if other is not None:
-                other.result()
+        if any(large):
+            side_by_side(first, second)
+        else:
+            first()
         constant = lgamma(alpha + beta) - lgamma(alpha) - lgamma(beta)
         total = parts[0].total + parts[1].total + constant * float(own.count.sum())
         gradient = parts[0].gradient + parts[1].gradient

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.beside import in_two
 from counterrank.click.base import Floats
 from counterrank.click.marginal import Grouped
 from counterrank.compiled import njit
@@ -15,6 +14,7 @@ from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 from counterrank.statistics.hashing import mix
+from counterrank.threads import in_two
 
 MOST = float(1 << 21)  # clicks of a pair: one with more counts as one with so many, at the same rates
 _WORTH = 1 << 15  # pairs below which a second thread costs more than it brings

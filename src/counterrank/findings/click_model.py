@@ -53,7 +53,7 @@ def click_model(evidence: Evidence, estimators: Iterable[Estimator]) -> list[Fin
     for estimator in estimators:
         if estimator.misfits is not None:
             curve = estimator.curve(evidence)
-            used = _used(evidence, curve)
+            used = used_cells(evidence, curve)
             out.append(_finding(estimator.name, by_position(used, curve), by_cell(used), *estimator.misfits))
     return out
 
@@ -80,7 +80,7 @@ def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) 
 Used = tuple[Cells, Vector, Vector, Vector]
 
 
-def _used(evidence: Evidence, curve: Vector) -> Used:
+def used_cells(evidence: Evidence, curve: Vector) -> Used:
     """Of pairs that were clicked and stand at two positions or more, where the curve is open: shown, clicked, exposure.
 
     First the cells, of these pairs and positions alone.

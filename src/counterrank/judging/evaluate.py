@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterrank.beside import side_by_side
 from counterrank.engine import Coefficients, Engine, OwnWeights, Pass
 from counterrank.errors import unknown
 from counterrank.estimate import ESTIMATORS, Estimate, LinearEstimate, Weighs
@@ -37,6 +36,7 @@ from counterrank.setting.options import check_confidence, check_inside, check_ra
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.counts import Counts
+from counterrank.threads import side_by_side
 
 OPEN = "one end of the interval is open: nobody can tell how large a weight can be; a `clip` would say"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from counterrank.beside import side_by_side
 from counterrank.estimate import ESTIMATORS
 from counterrank.findings import OF_ESTIMATORS, Case, Tested, assumptions, click_model, disagreement, drift, queries
 from counterrank.findings.click_model import UNTESTED
 from counterrank.findings.diagnosis import LEVELS, Diagnosis, Finding
+from counterrank.threads import side_by_side
 from counterrank.words import percent
 
 

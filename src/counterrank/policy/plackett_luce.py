@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterrank.beside import in_two
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy import _race, sets
@@ -21,6 +20,7 @@ from counterrank.policy.scores import Scores
 from counterrank.policy.stored import Stored
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.pairs import Table as PairTable
+from counterrank.threads import in_two
 
 WORTH = 1 << 12  # rankings from which a second thread is worth its start
 KEPT = 1 << 26  # chances that are kept once they were computed: 512 MB at most; long lists take seconds a query
