@@ -25,7 +25,7 @@ from benchmarks import obp, report
 
 ROOT = Path(__file__).parents[1]
 CORES = 2
-THREADS = {name: str(CORES) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+THREADS = {name: str(CORES) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")}
 PACKAGES = ("counterrank", "duckdb", "pyarrow", "numpy", "numba", "pyspark")
 
 

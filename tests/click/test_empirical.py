@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import betaln
 
 import counterrank as cr
-from counterrank.click import fit_curve, fit_empirical, fit_examination, harvest_examination
+from counterrank.click import fit_curve, fit_empirical, fit_examination, harvest_examination, marginal
 from counterrank.click.empirical import _Likelihood, parameters
 from counterrank.click.examination import tally_of
 from counterrank.click.tally import Alike
@@ -163,3 +163,28 @@ def test_the_interval_widens_by_the_curves_error_and_the_json_names_it() -> None
     slope = (moved - given.value("pbm")) / step
     extra = fitted["pbm"].stderr ** 2 - given["pbm"].stderr ** 2
     assert extra == pytest.approx((slope * looked["stderr"][1]) ** 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("step", [0.5, 0.1, 0.02])
+def test_integrands_stay_where_the_lattice_is_worked_out(step: float) -> None:
+    draw = np.random.default_rng(5)
+    for _ in range(40):
+        curve = np.concatenate([[1.0], draw.uniform(0.001, 1.0, 3)])
+        missed = draw.integers(0, 10 ** draw.integers(1, 6), 4).astype(float)
+        clicks = float(draw.integers(0, 10 ** draw.integers(1, 4)))
+        prior = marginal.Prior(curve, *np.exp(draw.uniform(-5, 8, 2)).tolist())
+        pairs = marginal.Grouped(
+            np.array([0, 4]), np.arange(4), np.zeros(4), missed, np.array([clicks]), np.array([1.0])
+        )
+        whole = marginal.lattice(step, curve, 0, 10**9)
+        first, last = marginal.span(0, 1, pairs, prior, step)
+        for values in (whole.low, whole.high, whole.free, whole.odds):
+            assert np.isfinite(values).all()
+        part = marginal.Lattice(step, *(values.copy() for values in whole[1:]))
+        for values in part[1:]:
+            values[: max(first, 0)] = np.nan
+            values[last + 1 :] = np.nan
+        found = [np.zeros(1), np.zeros(1)]
+        for at, out in zip((whole, part), found, strict=True):
+            marginal.attractions(0, 1, pairs, prior, at, out)
+        assert found[0] == found[1]

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import counterrank
 from counterrank import compiled
+from counterrank.compiled import folders
 
 SOURCE = """
 from counterrank.compiled import njit
@@ -25,7 +27,7 @@ def twice(x):
 def helper(x):
     return x - x
 """
-USE = "import mod; print(mod.twice(3), mod.twice(2.0), mod.twice._cache_hits.total())"
+USE = "import mod; from counterrank.compiled import made; print(mod.twice(3), mod.twice(2.0), 2 - made())"
 
 
 @pytest.fixture
@@ -127,7 +129,7 @@ def test_folders_in_their_order(source: Path, tmp_path: Path) -> None:
 
 def test_the_command_starts_where_nothing_can_be_kept(tmp_path: Path) -> None:
     """A read-only installation and home, made so that root cannot write there either."""
-    package = Path(compiled.__file__).parent
+    package = Path(counterrank.__file__).parent
     shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [path.parent for path in (tmp_path / package.name).rglob("*.py")]:
         (folder / "__pycache__").write_text("a file, where no folder can be")
@@ -148,17 +150,17 @@ def test_the_command_starts_where_nothing_can_be_kept(tmp_path: Path) -> None:
 def test_no_folder_of_others(tmp_path: Path) -> None:
     ours = tmp_path / "ours"
     ours.mkdir(mode=0o700)
-    assert compiled._trusted(str(ours))
+    assert folders._trusted(str(ours))
     for mode in (0o770, 0o702, 0o777, 0o1777):
         ours.chmod(mode)
-        assert not compiled._trusted(str(ours))
+        assert not folders._trusted(str(ours))
     ours.chmod(0o700)
     (tmp_path / "link").symlink_to(ours)
-    assert not compiled._trusted(str(tmp_path / "link"))
+    assert not folders._trusted(str(tmp_path / "link"))
     tmp_path.chmod(0o777)
-    assert not compiled._trusted(str(ours))  # it could be moved away, and another put in its place
+    assert not folders._trusted(str(ours))  # it could be moved away, and another put in its place
     tmp_path.chmod(0o1777)
-    assert compiled._trusted(str(ours))
+    assert folders._trusted(str(ours))
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
@@ -166,30 +168,30 @@ def test_no_folder_that_someone_else_owns(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir(mode=0o700)
     os.chown(theirs, 12345, 12345)
-    assert not compiled._trusted(str(theirs))
+    assert not folders._trusted(str(theirs))
 
 
 def test_nowhere_to_keep_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_folders", lambda source, name: iter(["/proc/no", "/dev/null/no"]))
-    compiled.place.cache_clear()
+    monkeypatch.setattr(folders, "_folders", lambda source, name: iter(["/proc/no", "/dev/null/no"]))
+    folders.place.cache_clear()
     try:
         assert compiled.place("/no/such/source") is None
         assert compiled.njit()(lambda x: x + 1)(1) == 2
     finally:
-        compiled.place.cache_clear()
+        folders.place.cache_clear()
 
 
 def test_no_pickle_is_opened_anywhere_else() -> None:
-    home = Path(compiled.__file__).parent
+    home = Path(counterrank.__file__).parent
     opens = re.compile(
         r"\b(pickle|marshal|shelve|joblib|cloudpickle)\.\w*|allow_pickle=True|read_pickle|serialize import loads"
     )
     found = {path.relative_to(home).as_posix() for path in home.rglob("*.py") if opens.search(path.read_text())}
-    assert found == {"compiled.py"}
+    assert found == {"compiled/machine.py"}
 
 
 def test_all_of_ours_is_kept_that_way() -> None:
-    sources = Path(compiled.__file__).parent.rglob("*.py")
+    sources = Path(counterrank.__file__).parent.rglob("*.py")
     own = [path.name for path in sources if "from numba import" in path.read_text(encoding="utf-8")]
     assert own == [], "use counterrank.compiled.njit"
     with pytest.raises(TypeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from counterrank.estimate.choose import choose_estimators
 from counterrank.ids import Ids
 from counterrank.log import Log, read_log
 from counterrank.policy.base import id_text
+from counterrank.records import dataclass
 from counterrank.setting.options import (
     check_clip,
     check_confidence,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterrank.backtesting.days import Days, Vector
 from counterrank.backtesting.errors import variance_within
 from counterrank.backtesting.values import Weighing, day_values, truth
+from counterrank.records import dataclass
 
 GROUPS = 8
 

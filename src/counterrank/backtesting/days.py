@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.engine import Plan
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import CellTally
 from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.counts import Counts

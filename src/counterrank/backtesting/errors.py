@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.backtesting.days import Days, Vector, sums
 from counterrank.backtesting.values import Weighing, day_values, means, truth
 from counterrank.estimate import ESTIMATORS
+from counterrank.records import dataclass
 
 Column = tuple[str, float]  # an estimator and its clip
 BLOCK = 1 << 22  # numbers drawn at a time by the bootstrap

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from counterrank.backtesting.rows import (
 from counterrank.errors import InputError, unknown
 from counterrank.estimate import ESTIMATORS, LOG_MEAN
 from counterrank.log import Reading
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.words import number
 

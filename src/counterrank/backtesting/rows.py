@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.backtesting.days import Vector
 from counterrank.estimate import ESTIMATORS
+from counterrank.records import dataclass
 from counterrank.words import change, number
 
 TIE = 1e-9  # errors closer than this, relatively, are the same: the larger clip is preferred

@@ -8,7 +8,7 @@ the evidence is no larger than what the days show. What a day does not show is o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from counterrank.errors import InputError
 from counterrank.estimate import ESTIMATORS, Estimator, Weighs
 from counterrank.ids import Codes, Ids
 from counterrank.policy import BoundPolicy
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
 from counterrank.statistics.cells import Cells

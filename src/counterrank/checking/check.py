@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sys import float_info
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from counterrank.checking.page_level import page_level
 from counterrank.engine import Engine, Metric, Plan, open_engine
 from counterrank.log import Log, Reading, read_log
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.setting.options import check_top, position_weights
 from counterrank.statistics.counts import Counts

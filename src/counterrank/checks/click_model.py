@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -16,6 +15,7 @@ from counterrank.click import ClickCounts, ClickModel, Fit, Options, PositionBas
 from counterrank.click.fit import Fitter
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 

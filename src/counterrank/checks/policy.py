@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from counterrank.checks.law import Law, expect, expect_near, hold, registered
 from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.policy import POLICIES, BoundPolicy, Policy, read_policy
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 
 ITEMS, QUERIES, LENGTHS, DRAWS = 5, 6, (1, 2, 3, 4), 4000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from counterrank.click.base import Floats
+from counterrank.records import dataclass
 
 Objective = Callable[[Floats], tuple[float, Floats, Floats]]  # the value, its gradient, and the information
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from counterrank.click.base import Floats
+from counterrank.records import dataclass
 
 _EDGE = 1e-12
 _FAR = float(np.log(1 / _EDGE))  # logits further out are not strode to: chances of 0 and 1 would never be left

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs

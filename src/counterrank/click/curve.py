@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from counterrank.beside import side_by_side
 from counterrank.click.base import Floats
 from counterrank.click.empirical import EmpiricalFit, empirical_of
 from counterrank.click.examination import ExaminationFit, fit_examination, tally_of
 from counterrank.click.harvest import harvest_examination
 from counterrank.errors import Unanswerable, unknown
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 
 FITTED = ("auto", "eb", "em")  # the names of curves that are fitted to a log
@@ -75,8 +77,9 @@ def curve_of(kind: str, counted: Tally) -> Curve:
     if positions < 2:
         return Curve(kind="reciprocal", examination=reciprocal(positions))
     try:
-        fitted = empirical_of(counted)
-        harvested = harvest_examination(*counted.varied(CHECKED))
+        fitted, harvested = side_by_side(
+            lambda: empirical_of(counted), lambda: harvest_examination(*counted.varied(CHECKED))
+        )
     except Unanswerable as reason:
         short = str(reason).split(": give")[0]
         return Curve(kind="reciprocal", examination=reciprocal(positions), told=f"1/k, as the log cannot tell: {short}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import lgamma, log
 
@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.ascent import ascend, polished
 from counterrank.click.base import Floats
 from counterrank.click.examination import never_clicked, no_scale, tally_of
-from counterrank.click.marginal import FINE, Lattice, Prior, attractions, lattice, likelihood, steps_of
+from counterrank.click.marginal import FINE, REACH, Lattice, Prior, attractions, lattice, likelihood, span, steps_of
 from counterrank.click.tally import Alike
 from counterrank.posterior.priors import HIGH, LOW
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 
 FITTED = 100  # positions; below these, examination is the click rate of the position over the mean attraction
@@ -140,15 +141,20 @@ class _Likelihood:
         def run(part: _Part, begin: int, end: int, steps: Lattice) -> None:
             part.total += likelihood(begin, end, grouped, prior, steps, part.gradient, part.information)
 
-        for begin, end, step in levels(own, alpha):
-            steps = lattice(step, curve)
-            if own.starts[end] - own.starts[begin] <= _WORTH:
-                run(parts[0], begin, end, steps)
-                continue
-            middle = (begin + end) // 2
-            with ThreadPoolExecutor(1) as pool:
-                other = pool.submit(run, parts[1], middle, end, steps)
-                run(parts[0], begin, middle, steps)
+        found = levels(own, alpha)
+        shared = [(begin, end, _lattice(own, begin, end, prior, step)) for begin, end, step in found]
+        large = [own.starts[end] - own.starts[begin] > _WORTH for begin, end, _ in shared]
+
+        def second() -> None:
+            for (begin, end, steps), halved in zip(shared, large, strict=True):
+                if halved:
+                    run(parts[1], (begin + end) // 2, end, steps)
+
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(second) if any(large) else None
+            for (begin, end, steps), halved in zip(shared, large, strict=True):
+                run(parts[0], begin, (begin + end) // 2 if halved else end, steps)
+            if other is not None:
                 other.result()
         constant = lgamma(alpha + beta) - lgamma(alpha) - lgamma(beta)
         total = parts[0].total + parts[1].total + constant * float(own.count.sum())
@@ -179,12 +185,21 @@ def levels(tally: Alike, alpha: float) -> list[tuple[int, int, float]]:
     return [(edges[i], edges[i + 1], step) for i, step in enumerate(steps) if edges[i] < edges[i + 1]]
 
 
+def _lattice(tally: Alike, begin: int, end: int, prior: Prior, step: float) -> Lattice:
+    """What the integrands of patterns begin to end need: where they are few, that is little of a fine lattice."""
+    size = round(2 * REACH / step)
+    few = tally.starts[end] - tally.starts[begin] < size
+    first, last = span(begin, end, tally.grouped(), prior, step) if few else (0, size + 1)
+    found: Lattice = lattice(step, prior.curve, first, last)
+    return found
+
+
 def _attractions(tally: Alike, curve: Floats, alpha: float, beta: float) -> Floats:
     """(G,) the posterior mean of each pattern."""
     out, grouped = np.zeros(len(tally)), tally.grouped()
     prior = Prior(curve, alpha, beta)
     for begin, end, step in levels(tally, alpha):
-        attractions(begin, end, grouped, prior, lattice(step, curve), out)
+        attractions(begin, end, grouped, prior, _lattice(tally, begin, end, prior, step), out)
     return out
 
 

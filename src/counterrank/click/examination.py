@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.base import Floats
 from counterrank.click.profile import em_step, gradient_and_curvature, maximise_attraction
 from counterrank.errors import InputError, Unanswerable
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells, Tally
 
 _RIDGE = 1e-9  # relative to the curvature's diagonal

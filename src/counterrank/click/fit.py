@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from counterrank.click.base import ClickModel, Floats
 from counterrank.click.counts import ClickCounts
 from counterrank.errors import InputError
+from counterrank.records import dataclass
 
 Scope = Literal["pooled", "query"]
 SCOPES: tuple[Scope, ...] = ("pooled", "query")

@@ -6,7 +6,6 @@ all that the likelihood needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import Looks, Options, effective
 from counterrank.click.halves import in_halves
 from counterrank.compiled import njit
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import sum_by
 
 

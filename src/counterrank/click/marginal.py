@@ -69,15 +69,14 @@ def steps_of(most: float) -> list[float]:
 
 
 @njit(nogil=True)
-def lattice(step: float, curve: Any) -> Any:
-    """The lattice of a level."""
+def lattice(step: float, curve: Any, first: int, last: int) -> Any:
+    """The lattice of a level, worked out from its steps `first` to `last`."""
     half = math.ceil(REACH / step)
     low, high = np.empty(2 * half + 1), np.empty(2 * half + 1)
     free, odds = np.empty((2 * half + 1, len(curve))), np.empty((2 * half + 1, len(curve)))
-    for j in range(2 * half + 1):
+    for j in range(max(first, 0), min(last, 2 * half) + 1):
         t = (j - half) * step
-        rest = math.log1p(math.exp(-abs(t)))
-        low[j], high[j] = min(t, 0.0) - rest, min(-t, 0.0) - rest
+        low[j], high[j] = _logs(t)
         gamma = math.exp(low[j])
         for k in range(len(curve)):
             q = curve[k] * gamma
@@ -86,6 +85,48 @@ def lattice(step: float, curve: Any) -> Any:
             else:
                 free[j, k], odds[j, k] = math.log1p(-q), q / (1.0 - q)
     return Lattice(step, low, high, free, odds)
+
+
+@njit(nogil=True)
+def _logs(t: float) -> tuple[float, float]:
+    """log γ and log(1 − γ)."""
+    rest = math.log1p(math.exp(-abs(t)))
+    return min(t, 0.0) - rest, min(-t, 0.0) - rest
+
+
+@njit(nogil=True)
+def _guess(up: float, down: float, curve: Any, places: Any, missed: Any, step: float) -> int:
+    """Steps from the middle of the lattice to where the integrand's top may be."""
+    against = down
+    for i in range(len(places)):
+        against += missed[i] * curve[places[i]]
+    half = math.ceil(REACH / step)
+    return min(max(round(math.log(up / against) / step), -half), half)
+
+
+@njit(nogil=True)
+def span(begin: int, end: int, pairs: Any, prior: Any, step: float) -> tuple[int, int]:
+    """Steps of the lattice beyond which the integrands of patterns begin to end do not go.
+
+    They go from the guess to the top and on until they are lower than the top by GONE. No integrand is above γ^up, nor
+    above (1 − γ)^down: where one of these is lower than the guess by GONE, it has ended.
+    """
+    half = math.ceil(REACH / step)
+    first, last = half, half
+    for g in range(begin, end):
+        up, down = prior.alpha + pairs.clicks[g], prior.beta
+        of = slice(pairs.starts[g], pairs.starts[g + 1])
+        places, missed = pairs.places[of], pairs.missed[of]
+        t = _guess(up, down, prior.curve, places, missed, step) * step
+        low, high = _logs(t)
+        least = up * low + down * high - GONE
+        for i in range(len(places)):
+            e = prior.curve[places[i]]
+            least += missed[i] * (high if e == 1.0 else math.log1p(-e * math.exp(low)))
+        left, right = least / up, least / down
+        first = min(first, half + math.floor(max((left - math.log(-math.expm1(left))) / step, -half)) - 1)
+        last = max(last, half + math.ceil(min((math.log(-math.expm1(right)) - right) / step, half)) + 1)
+    return first, last
 
 
 @njit(nogil=True)
@@ -106,10 +147,7 @@ def integrand(
     right, times its share.
     """
     size, step = len(at.low), at.step
-    against = down
-    for i in range(len(places)):
-        against += missed[i] * curve[places[i]]
-    top = min(max(round(math.log(up / against) / step) + size // 2, 0), size - 1)
+    top = size // 2 + _guess(up, down, curve, places, missed, step)
     here = _height(top, up, down, at, places, missed)
     for way in (-1, 1):
         while 0 <= top + way < size:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterrank.click.base import ClickModel, Floats
+from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns
 
 FLOOR = 1e-6  # a chance below it counts as this much: a model that rules out what happened has no finite score else

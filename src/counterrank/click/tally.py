@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from counterrank.beside import in_two
 from counterrank.click.base import Floats
 from counterrank.click.marginal import Grouped
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 from counterrank.statistics.hashing import mix
 
 MOST = float(1 << 21)  # clicks of a pair: one with more counts as one with so many, at the same rates
+_WORTH = 1 << 15  # pairs below which a second thread costs more than it brings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +41,23 @@ class Alike:
         number = np.full(counted.cells.depth, -1)
         number[columns] = np.arange(len(columns))
         cells = _Shown(counted.cells.starts, counted.cells.positions, counted.shown, counted.clicked, number)
-        first, clicks, keys, of = _told_apart(cells)
-        order = np.argsort(keys)  # so that it is the same, however the pairs are ordered
-        order = order[np.argsort(clicks[order].astype(np.min_scalar_type(clicks.max(initial=0))), kind="stable")]
+        pairs = len(cells.starts) - 1
+        keys, clicks = np.empty(pairs, dtype=np.uint64), np.empty(pairs, dtype=np.int64)
+        in_two(lambda begin, end: _told_apart(cells, begin, end, keys, clicks), pairs, _WORTH)
+        together, begins = _runs(keys)  # by key, so that it is the same, however the pairs are ordered
+        clicks = clicks[together[begins]]
+        order = np.argsort(clicks.astype(np.min_scalar_type(clicks.max(initial=0))), kind="stable")
+        first, clicks = together[begins[order]], clicks[order]
+        scale = np.minimum(1.0, MOST / np.maximum(clicks, 1))
+        sizes = np.diff(np.append(begins, pairs))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        first, clicks, of = first[order], clicks[order], place[of]
-        scale = np.minimum(1.0, MOST / np.maximum(clicks, 1))
+        of = np.empty(pairs, dtype=np.int64)
+        of[together] = np.repeat(place, sizes)
         starts, places, hits, missed = _patterns(cells, first, scale)
-        count = np.bincount(of, minlength=len(first)).astype(np.float64)
-        return cls(starts=starts, places=places, hits=hits, missed=missed, clicks=clicks * scale, count=count, of=of)
+        count = sizes[order].astype(np.float64)
+        total = np.asarray(clicks * scale, dtype=np.float64)
+        return cls(starts=starts, places=places, hits=hits, missed=missed, clicks=total, count=count, of=of)
 
     def grouped(self) -> Grouped:
         """As kernels take it."""
@@ -85,21 +95,20 @@ class _Shown(NamedTuple):
     number: Any  # (K,) of a position; −1: it is not asked for
 
 
+class _Cells(NamedTuple):
+    """The cells of patterns, to be filled."""
+
+    starts: Any  # (G+1,)
+    places: Any  # (cells,)
+    hits: Any  # (cells,)
+    missed: Any  # (cells,)
+    scale: Any  # (G,) times which they count
+
+
 @njit(nogil=True)
-def _told_apart(cells: Any) -> Any:
-    """The first pair of each pattern, its clicks, its key, and the pattern of each pair."""
-    pairs = len(cells.starts) - 1
-    size = 1024
-    while size < 2 * pairs:
-        size *= 2
-    slots, keys = np.full(size, -1), np.empty(pairs, dtype=np.uint64)
-    first, clicks, of = (
-        np.empty(pairs, dtype=np.int64),
-        np.empty(pairs, dtype=np.int64),
-        np.empty(pairs, dtype=np.int64),
-    )
-    found = 0
-    for p in range(pairs):
+def _told_apart(cells: Any, begin: int, end: int, keys: Any, clicks: Any) -> None:
+    """The key of each pair's pattern and its clicks, of pairs begin to end."""
+    for p in range(begin, end):
         key, total = np.uint64(0), 0
         for c in range(cells.starts[p], cells.starts[p + 1]):
             if cells.shown[c] > 0 and cells.number[cells.positions[c]] >= 0:
@@ -107,32 +116,54 @@ def _told_apart(cells: Any) -> Any:
                 key = mix(key ^ np.uint64(cells.shown[c]))
                 key = mix(key ^ np.uint64(cells.clicked[c]))
                 total += cells.clicked[c]
-        slot = np.int64(key & np.uint64(size - 1))
-        while slots[slot] >= 0 and keys[slots[slot]] != key:
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot], keys[found], first[found], clicks[found] = found, key, p, total
-            found += 1
-        of[p] = slots[slot]
-    return first[:found].copy(), clicks[:found].copy(), keys[:found].copy(), of
+        keys[p], clicks[p] = key, total
+
+
+def _runs(keys: NDArray[np.uint64]) -> tuple[Codes, Codes]:
+    """Pairs by rising key, and where each key begins among them. Low and high keys are sorted side by side."""
+    high = keys >= np.uint64(1 << 63)
+    halves = [np.flatnonzero(~high), np.flatnonzero(high)]
+    out = [halves[0], halves[1]]
+
+    def sort(begin: int, end: int) -> None:
+        for half in range(begin, end):
+            out[half] = halves[half][np.argsort(keys[halves[half]])]
+
+    in_two(sort, 2, 2 if len(keys) >= _WORTH else 3)
+    together = np.concatenate(out)
+    by_key = keys[together]
+    begins = np.ones(len(keys), dtype=np.bool_)
+    begins[1:] = by_key[1:] != by_key[:-1]
+    return together, np.flatnonzero(begins)
+
+
+def _patterns(cells: _Shown, first: Codes, scale: Floats) -> tuple[Codes, Codes, Floats, Floats]:
+    """Where the cells of each pattern begin, their positions, clicks and misses."""
+    sizes = np.empty(len(first), dtype=np.int64)
+    in_two(lambda begin, end: _sizes(cells, first, begin, end, sizes), len(first), _WORTH)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    size = starts[-1]
+    out = _Cells(starts, np.empty(size, dtype=np.int64), np.empty(size), np.empty(size), scale)
+    in_two(lambda begin, end: _copied(cells, first, begin, end, out), len(first), _WORTH)
+    return starts, out.places, out.hits, out.missed
 
 
 @njit(nogil=True)
-def _patterns(cells: Any, first: Any, scale: Any) -> Any:
-    """Where the cells of each pattern begin, their positions, clicks and misses."""
-    starts, size = np.zeros(len(first) + 1, dtype=np.int64), 0
-    for g in range(len(first)):
+def _sizes(cells: Any, first: Any, begin: int, end: int, sizes: Any) -> None:
+    for g in range(begin, end):
+        sizes[g] = 0
         for c in range(cells.starts[first[g]], cells.starts[first[g] + 1]):
             if cells.shown[c] > 0 and cells.number[cells.positions[c]] >= 0:
-                size += 1
-        starts[g + 1] = size
-    places, hits, missed = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
-    at = 0
-    for g in range(len(first)):
+                sizes[g] += 1
+
+
+@njit(nogil=True)
+def _copied(cells: Any, first: Any, begin: int, end: int, out: Any) -> None:
+    for g in range(begin, end):
+        at = out.starts[g]
         for c in range(cells.starts[first[g]], cells.starts[first[g] + 1]):
             if cells.shown[c] > 0 and cells.number[cells.positions[c]] >= 0:
-                places[at] = cells.number[cells.positions[c]]
-                hits[at] = cells.clicked[c] * scale[g]
-                missed[at] = (cells.shown[c] - cells.clicked[c]) * scale[g]
+                out.places[at] = cells.number[cells.positions[c]]
+                out.hits[at] = cells.clicked[c] * out.scale[g]
+                out.missed[at] = (cells.shown[c] - cells.clicked[c]) * out.scale[g]
                 at += 1
-    return starts, places, hits, missed

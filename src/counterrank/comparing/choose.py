@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from counterrank.engine import Pass
 from counterrank.errors import Unanswerable
@@ -15,6 +15,7 @@ from counterrank.findings.diagnosis import LEVELS, Finding
 from counterrank.judging.distance import too_much
 from counterrank.judging.evaluate import estimates_of, judged_row
 from counterrank.judging.verdict import findings_of, headline
+from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.comparing.needed import Way
 from counterrank.findings.diagnosis import Diagnosis
 from counterrank.judging.judged import Judged
+from counterrank.records import dataclass
 from counterrank.words import counted, level, number, plain_zero
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -16,6 +15,7 @@ from counterrank.estimate.estimator import Weighs
 from counterrank.estimate.scaled import scaled
 from counterrank.interval import INTERVALS, NoInterval, Spread
 from counterrank.judging.evaluate import OPEN, filled
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.words import counted
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from counterrank.estimate import Estimate
 from counterrank.interval.betting import lower_bound
+from counterrank.records import dataclass
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.terms import Units
 

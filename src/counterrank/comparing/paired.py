@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from counterrank.judging.distance import add_distance
 from counterrank.judging.evaluate import clustered, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
+from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.asked import Asked
 from counterrank.setting.counting import count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from counterrank.ids import Codes
 from counterrank.learning.gate import Bounds, PairClicks
 from counterrank.learning.gate import contrast as gap
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 
 Vector = NDArray[np.float64]

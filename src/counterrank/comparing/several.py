@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from counterrank.comparing.compare import compare
 from counterrank.comparing.comparison import Comparison
 from counterrank.errors import InputError
 from counterrank.log import Reading, read_log
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.setting.options import check_confidence
 from counterrank.words import counted, level, number

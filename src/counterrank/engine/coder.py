@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.log.keys import text_key
 from counterrank.log.rows import Kinds, Rows
+from counterrank.records import dataclass
 from counterrank.statistics.hashing import SECRET
 
 UNCUT = 1 << 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 
@@ -26,6 +26,7 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
@@ -335,6 +336,7 @@ def _interleaved(coefficients: Coefficients) -> NDArray[np.float64]:
     """Weight and offset of each estimator in turn, by cell."""
     columns = [each for both in zip(coefficients.weight, coefficients.offset, strict=True) for each in both]
     table = np.empty((len(coefficients.cells), len(columns)))
-    for number, column in enumerate(columns):
-        table[:, number] = column
+    for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
+        for number, column in enumerate(columns):
+            table[first : first + (1 << 12), number] = column[first : first + (1 << 12)]
     return table

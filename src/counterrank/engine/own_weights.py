@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from counterrank.engine.coder import CodedRows
 from counterrank.engine.plan import Coefficients, OwnWeights
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.histogram import NUDGE, SHIFT
 from counterrank.statistics.item_chances import UNDER

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,11 @@ from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns, joined
 from counterrank.statistics.rankings import Rankings
 
+FEW_ROWS = 1 << 17  # as groups they take some 10 MB
 CHUNK_ROWS = 1 << 15  # what a thread reads at a time stays in a processor's cache
 
 
@@ -31,7 +34,21 @@ class RowPages:
     quick: bool = True
 
     def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
-        high = len(self.codes) if high is None else high
+        if low == 0 and high is None and not self.kept.spilled and self._rows <= FEW_ROWS:
+            yield from self._all
+            return
+        yield from self._chunks(low, len(self.codes) if high is None else high)
+
+    @property
+    def _rows(self) -> int:
+        return sum(len(rows.coded) for rows in self.kept.in_memory)
+
+    @cached_property
+    def _all(self) -> list[Rankings]:
+        """Of a short log: several estimates and findings look at all rankings."""
+        return list(self._chunks(0, len(self.codes)))
+
+    def _chunks(self, low: int, high: int) -> Iterator[Rankings]:
         for rows in self._batches():
             picked = np.arange(len(rows.coded))
             if len(rows.starts):

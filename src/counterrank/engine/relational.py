@@ -6,7 +6,6 @@ import contextlib
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -23,7 +22,7 @@ from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids, is_text
 from counterrank.log import Log
-from counterrank.log.files import TEXT_TYPES, Part, Wanted, connect
+from counterrank.log.files import TEXT_TYPES, Part, Wanted, connect_apart
 from counterrank.log.long_form import LongPart
 from counterrank.log.originals import shown
 from counterrank.log.parts import BATCH_ROWS, told
@@ -32,6 +31,7 @@ from counterrank.log.quarantine import quarantine
 from counterrank.log.read import IbisPart
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.spelled import spelled_list
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
 from counterrank.statistics.counts import Counts
@@ -120,7 +120,7 @@ class OwnBackend:
     def count(self, log: Log, plan: Plan) -> RelationalPass:
         if log.table is not None:
             return Relational(log.table.get_backend()).count(log, plan)
-        return Relational(ibis.duckdb.from_connection(connect())).count(log, plan)
+        return Relational(ibis.duckdb.from_connection(connect_apart())).count(log, plan)
 
 
 class RelationalPass:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from counterrank.engine.relational import Relational, temporary_name
 from counterrank.errors import InputError, NotInstalled
 from counterrank.log.files import ParquetPart, Part, TextPart, Wanted
 from counterrank.log.read import IbisPart
+from counterrank.records import dataclass
 
 JAVA = 17
 PARTITIONS = "spark.sql.shuffle.partitions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from counterrank import temporary
 from counterrank.engine.tables import GroupTable
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.rankings import Rankings
 
 PARTITIONS = 128

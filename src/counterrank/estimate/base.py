@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from counterrank.estimate.influence import Influence
 from counterrank.estimate.own_propensities import Own, joined
 from counterrank.ids import Codes
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterTerms, capped
 from counterrank.statistics.counts import Counts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from counterrank.estimate.groups import spreads
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.list_sums import ListSums
 from counterrank.estimate.spread import width_of_products
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.rankings import Rankings
 

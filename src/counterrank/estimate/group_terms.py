@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from counterrank.estimate.groups import Chunks
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.spread import NOTHING
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.histogram import Histogram
 from counterrank.statistics.query_terms import QueryTerms, QueryUnits

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from counterrank.estimate.base import Vector
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.spread import NOTHING, two_points
+from counterrank.records import dataclass
 from counterrank.setting.evidence import ROUNDING, Evidence
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import sum_by

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.records import dataclass
 from counterrank.statistics.rankings import Rankings
 
 Vector = NDArray[np.float64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from counterrank.estimate.groups import FEW, overall_variance, ranked, unranked
 from counterrank.estimate.influence import Influence, Moved
 from counterrank.estimate.list_weights import largest_possible, ranking_weights
 from counterrank.estimate.support import logged_mass, unsupported_rankings
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import ROUNDING, Evidence
 from counterrank.statistics.pairs import sum_by

@@ -4,12 +4,13 @@ policy had for that item at that position. The logging policy may then be anothe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.statistics.item_chances import ItemChances, Trimmed

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterrank.findings.strata import Matrix, Strata
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 
 PRIOR = 2.0  # expected clicks of an average item that stand beside each pair's own
 NAMES = ("above", "below", "next above", "next below")

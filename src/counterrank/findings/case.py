@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from counterrank.estimate import ESTIMATORS, Estimate, Estimator
 from counterrank.findings.diagnosis import Finding, Level, Tail
 from counterrank.findings.joint import Joint
 from counterrank.findings.tails import tail_of
+from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.histogram import Spreads

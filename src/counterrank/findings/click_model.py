@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.estimate import Estimator
 from counterrank.findings.case import grade
 from counterrank.findings.diagnosis import Finding
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.chi_square import upper_tail
@@ -53,9 +53,8 @@ def click_model(evidence: Evidence, estimators: Iterable[Estimator]) -> list[Fin
     for estimator in estimators:
         if estimator.misfits is not None:
             curve = estimator.curve(evidence)
-            out.append(
-                _finding(estimator.name, by_position(evidence, curve), by_cell(evidence, curve), *estimator.misfits)
-            )
+            used = _used(evidence, curve)
+            out.append(_finding(estimator.name, by_position(used, curve), by_cell(used), *estimator.misfits))
     return out
 
 
@@ -78,7 +77,10 @@ def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) 
     return Finding("click-model", "trust", f"the log's clicks agree with what {name} assumes", [name], numbers)
 
 
-def _used(evidence: Evidence, curve: Vector) -> tuple[Cells, Vector, Vector, Vector]:
+Used = tuple[Cells, Vector, Vector, Vector]
+
+
+def _used(evidence: Evidence, curve: Vector) -> Used:
     """Of pairs that were clicked and stand at two positions or more, where the curve is open: shown, clicked, exposure.
 
     First the cells, of these pairs and positions alone.
@@ -95,7 +97,7 @@ def _used(evidence: Evidence, curve: Vector) -> tuple[Cells, Vector, Vector, Vec
     return kept, shown, clicked, shown * curve[cells.positions[at]]
 
 
-def by_position(evidence: Evidence, curve: Vector) -> Misfit:
+def by_position(used: Used, curve: Vector) -> Misfit:
     """Clicks of each position against those expected there, each pair's clicks shared out as it was exposed.
 
     With π its exposure by position (summing to 1) and C its clicks, d = clicks − C·π has mean 0 whatever the pair's
@@ -103,7 +105,7 @@ def by_position(evidence: Evidence, curve: Vector) -> Misfit:
     attraction either. Summed over pairs, dᵀV⁺d is chi-square with as many degrees of freedom as V has rank; a curve
     that is off by the factors exp(u) adds about uᵀVu.
     """
-    cells, _, clicked, exposure = _used(evidence, curve)
+    cells, _, clicked, exposure = used
     if not len(clicked):
         return Misfit(0.0, 0, 0.0, 0.0)
     rows, e = cells.rows, curve[curve > 0][cells.positions]
@@ -130,9 +132,9 @@ def _misfit(statistic: float, freedom: int, clicks: float) -> Misfit:
     return Misfit(statistic, freedom, size, clicks)
 
 
-def by_cell(evidence: Evidence, curve: Vector) -> Misfit:
+def by_cell(used: Used) -> Misfit:
     """Pearson's test of every (pair, position) with enough clicks: do all pairs follow the same curve?"""
-    cells, shown, clicked, exposure = _used(evidence, curve)
+    cells, shown, clicked, exposure = used
     if not len(clicked):
         return Misfit(0.0, 0, 0.0, 0.0)
     for _ in range(2):  # cells that are too thin go, and what is left is fitted anew

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
+
+from counterrank.records import dataclass
 
 Level = Literal["trust", "caution", "do not trust"]
 LEVELS: tuple[Level, ...] = ("trust", "caution", "do not trust")  # rising

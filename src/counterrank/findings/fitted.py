@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from counterrank.estimate import Weighs
 from counterrank.findings.case import Case
 from counterrank.findings.diagnosis import Finding
 from counterrank.findings.strata import Matrix
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.words import percent
 

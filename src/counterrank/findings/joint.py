@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from counterrank.engine import Moments
 from counterrank.estimate import LinearEstimate
+from counterrank.records import dataclass
 from counterrank.statistics.counts import Counts
 
 

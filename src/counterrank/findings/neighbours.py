@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -15,6 +14,7 @@ from counterrank.findings.case import merged
 from counterrank.findings.diagnosis import Finding, Level
 from counterrank.findings.strata import Matrix, Scores, Strata
 from counterrank.findings.tested import SOME, Tested, graded, half_of
+from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.statistics.chi_square import upper_tail
 from counterrank.statistics.pairs import sum_by

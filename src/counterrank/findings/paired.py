@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from counterrank.findings.case import Case
 from counterrank.findings.strata import Matrix
 from counterrank.findings.tested import Tested
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.order import row_order
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings

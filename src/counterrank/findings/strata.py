@@ -8,13 +8,14 @@ strata: Σ (f − its mean in the stratum)·click has mean 0 given the rankings,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.chi_square import upper_tail
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.sample import Sample

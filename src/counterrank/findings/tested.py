@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.findings.case import grade
 from counterrank.findings.diagnosis import Level
 from counterrank.findings.strata import Matrix, Scores, Strata
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.sample import Sample

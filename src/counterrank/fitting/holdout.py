@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from counterrank.engine import Engine
 from counterrank.errors import InputError, Unanswerable
 from counterrank.ids import Codes
 from counterrank.log import Log, Reading
+from counterrank.records import dataclass
 from counterrank.setting.click_counts import read_clicks
 from counterrank.statistics.draws import dealt
 from counterrank.statistics.pairs import Pairs, united

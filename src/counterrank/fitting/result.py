@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import pyarrow as pa
 
 from counterrank.errors import unknown
 from counterrank.log import Reading
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.words import plain_zero
 

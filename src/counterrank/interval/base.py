@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from counterrank.records import dataclass
 from counterrank.statistics.histogram import Histogram
 from counterrank.statistics.terms import Terms
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate import ESTIMATORS, Estimate, LinearEstimate
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 
 AUTO = "auto"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from counterrank.beside import side_by_side
 from counterrank.engine import Coefficients, Engine, OwnWeights, Pass
 from counterrank.errors import unknown
 from counterrank.estimate import ESTIMATORS, Estimate, LinearEstimate, Weighs
@@ -148,10 +149,18 @@ Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; c
 
 
 def estimates_of(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
-    """All estimates; those linear in clicks share one second pass over the rows."""
+    """All estimates; those linear in clicks share one second pass over the rows. Those of pages run beside these."""
+    paged = [name for name in names if ESTIMATORS[name].weighs is Weighs.PAGES]
+
+    def of_pages() -> dict[str, Estimate | LinearEstimate]:
+        return {name: ESTIMATORS[name].estimate(evidence) for name in paged}
+
+    def others() -> dict[str, Estimate | LinearEstimate]:
+        return {name: ESTIMATORS[name].estimate(evidence) for name in names if name not in paged}
+
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
-        drafts = {name: ESTIMATORS[name].estimate(evidence) for name in names}
-        done, joint = finished(drafts, evidence, run)
+        one, other = side_by_side(others, of_pages) if paged else (others(), {})
+        done, joint = finished({name: {**one, **other}[name] for name in names}, evidence, run)
     return done, {}, joint
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from counterrank.errors import unknown
 from counterrank.findings.diagnosis import Tail
 from counterrank.judging.judged import Judged
 from counterrank.judging.remarks import FEW, repeats_a_column
+from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.words import level, number, percent, plain_zero
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from counterrank.engine import Engine
 from counterrank.findings.diagnosis import Diagnosis
 from counterrank.log import Reading, read_log
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.words import counted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from counterrank.beside import side_by_side
 from counterrank.estimate import ESTIMATORS
 from counterrank.findings import OF_ESTIMATORS, Case, Tested, assumptions, click_model, disagreement, drift, queries
 from counterrank.findings.click_model import UNTESTED
@@ -27,12 +28,19 @@ def diagnose(case: Case) -> Diagnosis:
 def findings_of(case: Case) -> list[Finding]:
     """All that speaks for or against each estimate of a policy."""
     evidence = case.evidence
-    findings = [finding for find in OF_ESTIMATORS for finding in find(case)]
-    tested = Tested.of(case.sample, [(1, evidence)])
-    if tested is not None:
-        findings += assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
-    findings += disagreement(case, tested) + click_model(evidence, map(case.estimator, case.rows))
-    return findings + drift(evidence.counts)
+
+    def of_users() -> tuple[Tested | None, list[Finding]]:
+        tested = Tested.of(case.sample, [(1, evidence)])
+        if tested is None:
+            return None, []
+        return tested, assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
+
+    def of_estimates() -> tuple[list[Finding], list[Finding]]:
+        found = [finding for find in OF_ESTIMATORS for finding in find(case)]
+        return found, click_model(evidence, map(case.estimator, case.rows))
+
+    (findings, of_model), (tested, assumed) = side_by_side(of_estimates, of_users)
+    return findings + assumed + disagreement(case, tested) + of_model + drift(evidence.counts)
 
 
 def headline(case: Case, findings: list[Finding]) -> str | None:

@@ -8,7 +8,6 @@ logging policy that reorders its results each day, as in section 6.5; its twin h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from counterrank.lab.result import PaperTable, Reproduction
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
 from counterrank.log.reading import Reading
+from counterrank.records import dataclass
 from counterrank.simulate import make_world, simulate
 from counterrank.statistics.hashing import ranking_keys
 from counterrank.words import number

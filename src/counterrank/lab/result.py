@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, field, fields, replace
 from typing import Any
 
 from counterrank.log.reading import Reading
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 
 

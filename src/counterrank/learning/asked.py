@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from counterrank.errors import InputError, unknown
 from counterrank.learning.models import MODELS
 from counterrank.learning.verdicts import GATES
 from counterrank.policy import Policy, Uniform, read_policy
+from counterrank.records import dataclass
 from counterrank.setting.options import check_confidence
 from counterrank.setting.setting import Setting
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from counterrank.learning.gate.bounds import FEWEST
 from counterrank.learning.gate.ties import CLOSE
 from counterrank.learning.verdicts import GATES
 from counterrank.policy import Table
+from counterrank.records import dataclass
 from counterrank.setting.options import check_range
 from counterrank.statistics.draws import drawn_rows
 from counterrank.statistics.order import in_order

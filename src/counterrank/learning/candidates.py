@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from counterrank.learning.asked import How
 from counterrank.learning.ground import Ground
 from counterrank.learning.shrunk import shrunk
 from counterrank.learning.verdicts import Verdicts, judged
+from counterrank.records import dataclass
 
 Vector = NDArray[np.float64]
 ACTS = {"tabular": "special", "posterior": "posterior"}  # what the gate calls each

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_array
 from counterrank.errors import InputError, near
 from counterrank.learning.examples import Matrix
 from counterrank.limits import LARGEST
+from counterrank.records import dataclass
 
 
 @dataclass(frozen=True)

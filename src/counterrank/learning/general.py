@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from counterrank.learning.models import MODELS, Fitted
 from counterrank.limits import LEAST
 from counterrank.log.features import Features
 from counterrank.policy import Policy, Scores
+from counterrank.records import dataclass
 from counterrank.statistics.draws import drawn
 from counterrank.words import counted
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.learning.gate import PairClicks, levelled
 from counterrank.policy.scores import BoundScores
+from counterrank.records import dataclass
 from counterrank.setting.evidence import LogEvidence
 from counterrank.statistics.pairs import Pairs, sum_by
 from counterrank.statistics.patterns import Patterns

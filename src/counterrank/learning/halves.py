@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from counterrank.errors import InputError, Unanswerable
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log, Reading
 from counterrank.log.log import split_segment
+from counterrank.records import dataclass
 from counterrank.setting.counting import count_log
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.draws import dealt

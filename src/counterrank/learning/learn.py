@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +27,7 @@ from counterrank.log.features import read_features
 from counterrank.log.schema import SEGMENT
 from counterrank.policy import GenSpec, LoggedShares, Policy
 from counterrank.policy.genspec import ACTS
+from counterrank.records import dataclass
 from counterrank.setting.asked import called
 from counterrank.setting.evidence import LogEvidence
 from counterrank.setting.need import Need

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterrank.log import Reading
 from counterrank.policy import GenSpec
 from counterrank.policy.genspec import ACTS
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.words import counted, level, number, percent
 

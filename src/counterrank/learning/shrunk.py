@@ -7,14 +7,13 @@ ranked by a low quantile of the posterior (cief2024): with few clicks the order 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.posterior.bounds import quantile
 from counterrank.posterior.priors import choose_prior
+from counterrank.records import dataclass
 
 Vector = NDArray[np.float64]
 DELTA = 0.2  # the quantile is δ/2

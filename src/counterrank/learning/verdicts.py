@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from counterrank.interval.betting import lower_bounds
 from counterrank.learning.gate import contrast, relative_bounds, sea_bounds
 from counterrank.learning.gate.bounds import FEWEST
 from counterrank.learning.ground import Ground
+from counterrank.records import dataclass
 from counterrank.statistics.cluster_terms import capped
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.query_terms import QueryUnits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from counterrank.limits import LARGEST
 from counterrank.log.letor import read_letor
 from counterrank.log.parts import Part
 from counterrank.log.sources import Source, open_source
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 
 LETOR = (".txt", ".letor", ".svm", ".svmlight")

@@ -15,7 +15,7 @@ from counterrank.log.parts import (
     Part,
     TablePart,
     Wanted,
-    connect,
+    connect_apart,
     identifier,
     stream,
 )
@@ -85,7 +85,7 @@ __all__ = [
     "TablePart",
     "TextPart",
     "Wanted",
-    "connect",
+    "connect_apart",
     "database_table",
     "expand",
     "identifier",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from counterrank.errors import InputError
+from counterrank.records import dataclass
 
 NAMED = 10  # files that a note names
 _HIDDEN = "a name that begins with . or _"

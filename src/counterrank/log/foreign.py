@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
+from counterrank.records import dataclass
 
 SHOWN = 80  # characters of a bad line that an error repeats
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from counterrank.log.reader import RowReader
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.rows import Kinds
 from counterrank.log.text import read_by_row
+from counterrank.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

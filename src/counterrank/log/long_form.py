@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +13,11 @@ from counterrank.errors import InputError
 from counterrank.ids import is_text
 from counterrank.late import Late
 from counterrank.log.days import day_numbers
-from counterrank.log.parts import Part, Wanted, connect, identifier, stream, streamed, told
+from counterrank.log.parts import DatabasePart, Part, Wanted, connect, connect_apart, identifier, stream, streamed, told
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,7 +80,7 @@ class LongPart:
         came = False
         slower = self.by_row()
         try:
-            with connect() as connection:
+            with self._connected() as connection:
                 for batch in stream(connection, self._sorted(long, connection)):
                     came = True
                     yield batch
@@ -88,8 +89,12 @@ class LongPart:
             if came or slower is None:
                 why = f"not readable as a log in long form ({told(error)}): mend the file"
                 raise InputError(f"{self.name}: {why}") from None
-        with connect() as connection:
+        with self._connected() as connection:
             yield from streamed(connection, slower._sorted(long, connection), self.name, "a log in long form")
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        """Databases are read where no other file can be."""
+        return connect_apart() if any(isinstance(part, DatabasePart) for part in self.parts) else connect()
 
     def _folded(self, rows: pa.Table, starts: np.ndarray, wanted: Wanted) -> pa.RecordBatch:
         """A row an impression, with where its first row stands."""

@@ -6,7 +6,6 @@ import csv
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from counterrank.log.parts import Part
 from counterrank.log.text import TextPart
+from counterrank.records import dataclass
 
 _HIDDEN = ("problem_", "row_", "file_", "impression_")
 _SHOWN = 160  # characters of a row that a message repeats

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from counterrank import temporary
 from counterrank.errors import InputError
 from counterrank.late import Late
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,6 +34,8 @@ TEXT_TYPES = {
     "probability": "DOUBLE", "score": "DOUBLE",
 }  # fmt: skip
 _PREFIX = re.compile(r"^(?:[A-Z]\w+ )+Error: ")
+_opening = threading.Lock()
+_opened: dict[tuple[int, Any], duckdb.DuckDBPyConnection] = {}  # by process and temporary folder
 Wanted = Mapping[str, str]  # our column name -> the file's
 
 
@@ -64,9 +68,24 @@ def text_type(ours: str) -> str:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """An embedded DuckDB that spills to the system's temporary folder beyond two gigabytes."""
+    """A connection of its own to this process's DuckDB, to read texts with. To open one takes 40 ms, this 10 µs."""
+    with _opening:
+        key = (os.getpid(), settings()["temp_directory"])  # a forked process has none of its parent's threads
+        if key not in _opened:
+            _opened.clear()
+            _opened[key] = connect_apart()
+        return _opened[key].cursor()
+
+
+def connect_apart() -> duckdb.DuckDBPyConnection:
+    """A DuckDB by itself, for whoever makes tables or changes settings.
+
+    It spills to the system's temporary folder beyond two gigabytes.
+    """
     connection = duckdb.connect(config=settings())
     connection.execute("SET enable_progress_bar = false")
+    with contextlib.suppress(duckdb.Error):  # older ones have no such cache
+        connection.execute("SET enable_external_file_cache = false")
     return connection
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from counterrank.log.originals import as_json
 from counterrank.log.problems import MESSAGES, RowProblem
 from counterrank.output import is_special, writing
+from counterrank.records import dataclass
 
 
 @dataclass(frozen=True)

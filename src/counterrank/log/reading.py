@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from counterrank.log.problems import MESSAGES, RowProblem
+from counterrank.records import dataclass
 
 SHOWN_ROWS = 5
 

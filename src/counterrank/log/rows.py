@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from counterrank.log.keys import SEPARATOR, Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import parse_lists
+from counterrank.records import dataclass
 
 _BAD_CLICK = 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from counterrank.log.parts import Part, connect, text_type
 from counterrank.log.problems import MESSAGES, RowProblem
 from counterrank.log.spelled import parse_lists
 from counterrank.log.text import TextPart
+from counterrank.records import dataclass
 
 _LIST, _NUMBER = "VARCHAR[]", "DOUBLE"
 _ADVICE = {

@@ -7,7 +7,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from counterrank.log import ragged
 from counterrank.log.gzipped import check_gzip
 from counterrank.log.parts import Part, Wanted, connect, identifier, literal, pattern, stream, streamed, text_type, told
 from counterrank.log.spelled import doubtful, from_csv, json_id
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     import duckdb

@@ -30,7 +30,7 @@ import pyarrow as pa
 from counterrank.errors import InputError
 from counterrank.late import Late
 from counterrank.log.foreign import Foreign, Lines, files_of, lines_of, no_time_unit
-from counterrank.log.parts import connect
+from counterrank.log.parts import connect_apart
 from counterrank.words import counted
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def read(paths: Sequence[Path], *, time_unit: str | None = None) -> Foreign:
     """Read UBI queries and events: a page per search, with the clicks of its query id."""
     no_time_unit(time_unit, "UBI times are ISO text or milliseconds since 1970")
     lines = lines_of(files_of(paths))
-    with connect() as connection:
+    with connect_apart() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         numbered = pa.table({"line": pa.array(range(len(lines.texts)), pa.int64()), "text": lines.texts})
         connection.register("lines", numbered)

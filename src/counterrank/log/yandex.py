@@ -23,7 +23,6 @@ on a url that no fitting page shows is left out. Each of these is counted in the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.log.foreign import Foreign, Lines, clipped, files_of, lines_of, no_time_unit, opening
+from counterrank.records import dataclass
 from counterrank.words import counted
 
 UNITS_PER_DAY = {"ms": 86_400_000, "s": 86_400, "min": 1_440, "h": 24, "day": 1}

@@ -6,7 +6,6 @@ function that simulations and services run alike. What is known is in the memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.online.memory import TRAINING, VALIDATION, Memory, totals
+from counterrank.records import dataclass
 from counterrank.regress import Seen
 
 Vector = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from counterrank.log.features import Features
 from counterrank.optimizing.pi_opt.examples import Matrix
 from counterrank.policy import Uniform
 from counterrank.policy.product import BoundSlots
+from counterrank.records import dataclass
 from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from counterrank.fitting.holdout import part
 from counterrank.judging.evaluate import evaluate
 from counterrank.log import Log, Reading
 from counterrank.policy import Policy
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.words import counted, level, number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from counterrank.ids import Codes, Ids
 from counterrank.log import Reading
 from counterrank.optimizing.holdout import HeldOut
 from counterrank.policy import Table
+from counterrank.records import dataclass
 from counterrank.result.answer import Answer
 from counterrank.screen import visible
 from counterrank.words import counted, number

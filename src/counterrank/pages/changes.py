@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from counterrank.engine import Engine, open_engine
 from counterrank.errors import InputError
 from counterrank.ids import Codes, as_text
 from counterrank.policy import BoundPolicy, LoggedShares
+from counterrank.records import dataclass
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.counts import Counts, sum_chunks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes, as_text
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +13,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.policy._coded import Coded
 from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs, sorted_once
 
 _CELLS = 1 << 24  # places of rankings in one part: bounds the memory where queries differ in size

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
-from counterrank.policy import _others
+from counterrank.policy._others import add, everyone, room_for
 from counterrank.policy.ordered import is_ranking
 
 _SURE = np.log(45.0)  # log(λt) beyond which the item has arrived: 45·exp(-45) = 1e-18
@@ -71,7 +71,7 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
         return out
     density, gone, left = np.empty(size), np.empty(size), np.empty(size)
     before = np.empty((size + 1, min(places, _WIDE)))
-    row, rows = np.empty(places), _others.room_for(places if places > _WIDE else 0)
+    row, rows = np.empty(places), room_for(places if places > _WIDE else 0)
     sure = late = 0  # items :sure have arrived, items late: have not
     node = int(np.floor((_FIRST - logs[0] - np.log(weight.sum())) / step))
     while True:
@@ -100,13 +100,13 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
             _before(left, gone, sure, late, width, before)
             row[:width] = before[late, :width]
         else:
-            first, last = _others.everyone(left, gone, sure, late, width, row)
+            first, last = everyone(left, gone, sure, late, width, row)
         if width == room and row[first:last].sum() < _TAIL:
             break
         if width <= _WIDE:
             _add(density, left, gone, sure, late, width, before, out)
         else:
-            _others.add(density, left, gone, sure, late, width, rows, out)
+            add(density, left, gone, sure, late, width, rows, out)
         for a in range(late, size):  # far from arriving, yet its small chance is kept in proportion
             small = step * np.exp(logs[a] + s)
             for n in range(first, last):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 
 _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING = 1, 2, 4  # bits of LightGBM's decision_type
 _NEAR_ZERO = 1.0000000180025095e-35  # what LightGBM takes for zero, a 32-bit number there

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._index import bound_parts
 from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.records import dataclass
 
 SURE = 1e-9  # a ranking this close to probability 1 is the only one
 

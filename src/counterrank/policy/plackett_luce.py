@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.beside import in_two
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy import _race, sets
@@ -88,17 +87,6 @@ class PlackettLuce(Policy):
         return f"PlackettLuce({self.scores!r}, temperature={self.temperature:g})"
 
 
-def in_halves(run: Callable[[int, int], None], size: int, worth: int) -> None:
-    """Run first to last in two threads, if there are as many as `worth`."""
-    if size < worth:
-        run(0, size)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(run, size // 2, size)
-        run(0, size // 2)
-        other.result()
-
-
 def _read(source: Any) -> Scores:
     """Scores from {query: {item: score}}, a table or a file."""
     from counterrank.policy.read import read_policy  # which makes Plackett–Luce policies itself
@@ -141,7 +129,7 @@ class BoundPlackettLuce(OrderedCandidates):
         def run(begin: int, end: int) -> None:
             _race.marginals(starts[begin : end + 1], rows, logs, shown[begin:end], steps, out)
 
-        in_halves(run, last - first, 2)
+        in_two(run, last - first, 2)
         return out
 
     def probability(self, queries: Codes, rankings: Codes) -> NDArray[np.float64]:
@@ -152,7 +140,7 @@ class BoundPlackettLuce(OrderedCandidates):
                 first, last, self.starts, self.shown, self.place, self._logs, self._rates, queries, rankings, out
             )
 
-        in_halves(run, len(queries), WORTH)
+        in_two(run, len(queries), WORTH)
         return out
 
     @cached_property

@@ -7,13 +7,14 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterrank.errors import InputError
+from counterrank.records import dataclass
 
 if TYPE_CHECKING:
     from counterrank.policy.base import Policy

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from counterrank.posterior.likelihood import Vector
+from counterrank.records import dataclass
 
 Delta = float | Vector  # one for all items, or each its own
 

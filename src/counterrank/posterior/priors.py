@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from counterrank.errors import InputError, unknown
 from counterrank.ids import Codes
 from counterrank.posterior._climb import climb
 from counterrank.posterior.likelihood import Vector, on_grid
+from counterrank.records import dataclass
 
 GRID: Vector = np.exp2(np.arange(10.0))  # cief2024's: 1, 2, …, 512
 LOW, HIGH = 2.0**-10, 2.0**20  # the box of `fit`: the likelihood may have no maximum

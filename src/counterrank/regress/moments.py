@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.regress.base import FOLDS, Matrix, Vector, splits
 
 SAME = 1e-9  # losses that differ by less are alike

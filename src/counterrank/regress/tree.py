@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
+from counterrank.records import dataclass
 from counterrank.regress import _lightgbm
 from counterrank.regress.base import Matrix, Vector, splits
 from counterrank.regress.rows import RowTraining

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from counterrank.records import dataclass
 from counterrank.report.markup import Markup, element
 from counterrank.report.picture import Picture, line_at, text_at, together
 from counterrank.report.scale import Scale, around, tick_text

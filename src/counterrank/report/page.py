@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from counterrank.records import dataclass
 from counterrank.report.markup import Child, Markup, element, joined, verbatim
 from counterrank.report.picture import own_text
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
 from pathlib import Path
 
 from counterrank.errors import InputError, NotInstalled
 from counterrank.output import write
+from counterrank.records import dataclass
 from counterrank.report.markup import Child, Markup, element, joined, verbatim
 
 

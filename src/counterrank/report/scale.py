@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from counterrank.records import dataclass
 from counterrank.words import plain_zero
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from counterrank.records import dataclass
 from counterrank.report.markup import Child, Markup, element
 
 

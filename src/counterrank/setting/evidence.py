@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from counterrank.policy import BoundPolicy, Logged, Policy
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.setting.cache import Cache, Same
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.item_chances import Trimmed
-from counterrank.statistics.pairs import Table, sum_by
+from counterrank.statistics.pairs import Table, sum_runs
 
 Vector = NDArray[np.float64]
 ROUNDING = 1e-12  # relative: what is above a clip, or above 0, by less is so by rounding
@@ -77,11 +78,11 @@ class LogEvidence:
 
     def per_query(self, values: NDArray[Any]) -> Vector:
         """Σ over the pairs of each query, (Q,)."""
-        return sum_by(self.counts.pairs.queries, values, len(self.counts.impressions))
+        return sum_runs(self.counts.pairs.starts, values)
 
     def cells_per_query(self, values: NDArray[Any]) -> Vector:
         """Σ over the cells of each query, (Q,)."""
-        return sum_by(self.counts.cell_queries, values, len(self.counts.impressions))
+        return sum_runs(self.cells.starts[self.counts.pairs.starts], values)
 
     def mean(self, per_query: Vector) -> float:
         """The mean over impressions of something that each query has one of."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from counterrank.engine import Pass
 from counterrank.log import Log
 from counterrank.policy import Policy, Uniform, read_policy
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
 from counterrank.setting.setting import Setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from counterrank.engine import Metric, Pass
 from counterrank.errors import InputError, Unanswerable, unknown
 from counterrank.log import Log
 from counterrank.policy import BoundPolicy, Logged, LoggedShares, Policy, Uniform, read_policy
+from counterrank.records import dataclass
 from counterrank.setting.evidence import LogEvidence
 from counterrank.setting.need import Need
 from counterrank.setting.options import (

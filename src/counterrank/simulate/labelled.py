@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

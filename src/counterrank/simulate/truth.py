@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,6 +10,7 @@ from counterrank.click.base import Floats, fit_to
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.records import dataclass
 from counterrank.simulate.world import World
 
 _ROWS = 1 << 18  # rankings at a time

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.simulate.labelled import Labelled, Vector
 
 NOISE = 0.2  # the chance of a click on an examined document of label 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from counterrank.fitting.clicks import clicks
 from counterrank.judging.evaluate import evaluate
 from counterrank.optimizing.optimize import optimize
 from counterrank.policy import Policy, read_policy
+from counterrank.records import dataclass
 
 
 @dataclass(frozen=True)

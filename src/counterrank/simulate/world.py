@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from counterrank.policy.base import Policy
 from counterrank.policy.mixture import Mixture
 from counterrank.policy.plackett_luce import PlackettLuce
 from counterrank.policy.scores import Scores
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 
 MOST = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
-from counterrank.statistics.pairs import sum_by
+from counterrank.records import dataclass
+from counterrank.statistics.pairs import add_runs, sum_by
 
 Vector = NDArray[np.float64]
 
@@ -110,8 +110,10 @@ class Cells:
         return values[found] if self.full else np.append(values, values.dtype.type(0))[found]
 
     def by_pair(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Σ over the cells of each pair, (P,)."""
-        return _added(self.rows, values, self.pairs)
+        """Σ over the cells of each pair, (P,); whole numbers stay whole."""
+        out = np.zeros(self.pairs, dtype=np.int64 if values.dtype.kind in "iub" else np.float64)
+        add_runs(self.starts, values, out)
+        return out
 
     def by_position(self, values: NDArray[Any]) -> NDArray[Any]:
         """Σ over the cells of each position, (K,)."""
@@ -119,7 +121,9 @@ class Cells:
 
     def weighed(self, values: NDArray[Any], weights: Vector) -> Vector:
         """Σₖ values·weightsₖ of each pair, (P,)."""
-        return sum_by(self.rows, values * weights[self.positions], self.pairs)
+        out = np.zeros(self.pairs)
+        _weigh_pairs(self.starts, self.positions, values, weights, out)
+        return out
 
     def dense(self, values: NDArray[Any], first: int = 0, last: int | None = None) -> NDArray[Any]:
         """The table of all (pair, position), 0 where there is no cell; or its rows first to last."""
@@ -193,6 +197,13 @@ def _extremes(at: Any, values: Any, least: Any, most: Any) -> None:  # pragma: n
     for c in range(len(at)):
         least[at[c]] = min(least[at[c]], values[c])
         most[at[c]] = max(most[at[c]], values[c])
+
+
+@njit(nogil=True)
+def _weigh_pairs(starts: Any, positions: Any, values: Any, weights: Any, out: Any) -> None:  # pragma: no cover
+    for p in range(len(out)):
+        for c in range(starts[p], starts[p + 1]):
+            out[p] += values[c] * weights[positions[c]]
 
 
 def _added(at: Codes, values: NDArray[Any], size: int) -> NDArray[Any]:

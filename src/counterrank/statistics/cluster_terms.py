@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.records import dataclass
 from counterrank.statistics.query_terms import QueryUnits
 from counterrank.statistics.terms import Units
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import sum_by
 
 MOST_DAYS = 10_000  # a column with more distinct numbers does not hold days

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 
 SHIFT = 49  # of a 64-bit number, the sign, the exponent and three bits more remain: buckets are up to 1/8 wide
 BUCKETS = 1 << (64 - SHIFT)

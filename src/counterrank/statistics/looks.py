@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 
 TO_FIRST, FIRST, TO_LAST, LAST = range(4)  # the columns of a table of looks
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes, Ids
+from counterrank.records import dataclass
 from counterrank.statistics.order import in_order
 
 
@@ -105,6 +106,20 @@ def _union(a: Ids, b: Ids) -> Ids:
 
 
 Table = NDArray[np.float64]  # (P, K): one number per pair and position
+
+
+def sum_runs(starts: Codes, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Σ of the values from each start to the next."""
+    out = np.zeros(len(starts) - 1)
+    add_runs(starts, values, out)
+    return out
+
+
+@njit(nogil=True)
+def add_runs(starts: Any, values: Any, out: Any) -> None:  # pragma: no cover
+    for run in range(len(out)):
+        for at in range(starts[run], starts[run + 1]):
+            out[run] += values[at]
 
 
 def sum_by(codes: Codes, values: NDArray[Any], size: int) -> NDArray[np.float64]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import CellTally
 from counterrank.statistics.cells import Tally
 from counterrank.statistics.looks import LookCounts, tally_looks

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.order import row_order
 from counterrank.statistics.pairs import Pairs
 

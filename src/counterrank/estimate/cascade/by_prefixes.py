@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.estimate.cascade.chances import logged_chances, prefix_chances
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.cascade.prefixes import Prefixes, prefixes
 from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
 from counterrank.statistics.pairs import sum_by

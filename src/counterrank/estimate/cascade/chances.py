@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from counterrank.estimate.cascade.prefixes import prefixes
 from counterrank.estimate.support import listed_rankings, unsupported_rankings
 from counterrank.policy import BoundPolicy, Policy
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import Evidence, LogEvidence
 from counterrank.statistics.pairs import Pairs, sum_by

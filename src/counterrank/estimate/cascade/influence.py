@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.estimate.cascade.prefixes import Prefixes
+from counterrank.records import dataclass
 from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.terms import Terms, Units

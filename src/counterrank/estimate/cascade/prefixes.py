@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import LogEvidence
 from counterrank.statistics.pairs import sum_by

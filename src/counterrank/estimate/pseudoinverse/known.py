@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from counterrank.ids import Codes
 from counterrank.policy.base import BoundPolicy
 from counterrank.policy.product import BoundSlots
 from counterrank.policy.scores import BoundScores
+from counterrank.records import dataclass
 from counterrank.setting.evidence import LogEvidence
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import Table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -19,6 +18,7 @@ from counterrank.estimate.pseudoinverse.few import NONE
 from counterrank.estimate.pseudoinverse.gamma import LogGamma
 from counterrank.estimate.pseudoinverse.pinv import ILL
 from counterrank.policy.product import BoundSlots
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import Evidence, LogEvidence
 from counterrank.statistics.cells import of_rankings

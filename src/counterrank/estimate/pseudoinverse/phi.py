@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from counterrank.estimate.pseudoinverse import known as pi_known
 from counterrank.estimate.pseudoinverse.gamma import LogGamma
 from counterrank.estimate.pseudoinverse.page import ill_conditioned
+from counterrank.records import dataclass
 from counterrank.setting.evidence import LogEvidence
 from counterrank.statistics.pairs import Table
 

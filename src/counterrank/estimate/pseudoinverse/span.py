@@ -17,7 +17,6 @@ elimination tells the dimensions of S for every K.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.pairs import sum_by

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from counterrank.estimate.base import Model, Vector
 from counterrank.estimate.influence import Influence, Moved
 from counterrank.estimate.regression.fit_error import influence_of_fit
 from counterrank.estimate.regression.regression import Regression, less, regression
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import Evidence, LogEvidence
 from counterrank.statistics.counts import Counts

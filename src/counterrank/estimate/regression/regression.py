@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from counterrank.estimate.base import Model, Vector
 from counterrank.estimate.groups import unranked
 from counterrank.estimate.regression.page_features import PageFeatures
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import Evidence, LogEvidence
 from counterrank.statistics.pairs import Table, sum_by

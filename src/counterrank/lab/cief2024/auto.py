@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from counterrank.lab.cief2024.pages import PATTERNS, Floats, Integers
 from counterrank.lab.cief2024.truth import Truth, evidence
 from counterrank.lab.result import PaperTable
 from counterrank.optimizing.optimize import optimize
+from counterrank.records import dataclass
 
 NAMES = {"cm": "cm", "dcm": "dcm", "pbm": "pbm-paper"}  # whose counts are those of the sweeps
 FIXED = 0.2  # optimize's default

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterrank.lab.cief2024.pages import PATTERNS, Floats, Integers, K, Pages
@@ -11,6 +9,7 @@ from counterrank.lab.cief2024.truth import Clicked, arrange
 from counterrank.posterior import BOUNDS
 from counterrank.posterior.likelihood import on_grid
 from counterrank.posterior.priors import Groups
+from counterrank.records import dataclass
 
 DELTAS: Floats = np.asarray(np.arange(1, 21) * 0.05, dtype=np.float64)
 CLIPS: Floats = np.array([1, 5, 10, 50, *range(100, 1600, 100), np.inf])  # drawn in the place of the deltas

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+
+from counterrank.records import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

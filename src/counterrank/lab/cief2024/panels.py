@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from counterrank.lab.cief2024.truth import MODELS, Truth
 from counterrank.lab.cief2024.worlds import LABELLED, RARE, labelled, read_clara2, read_labels, read_yandex, truths
 from counterrank.lab.progress import tell
 from counterrank.log.reading import Reading
+from counterrank.records import dataclass
 
 SEED = 2024
 TOP = 10

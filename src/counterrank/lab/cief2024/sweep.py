@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from counterrank.lab.cief2024.methods import (
 )
 from counterrank.lab.cief2024.pages import Floats, Integers
 from counterrank.lab.cief2024.truth import Truth, evidence
+from counterrank.records import dataclass
 
 BOUNDED = ("bayes", "empirical-bayes", "hoeffding")
 BASELINES = ("ips", "ip-ips", "pi")

@@ -5,12 +5,11 @@ Everything is done for many runs at once: `seen` may have leading axes, (..., L,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.lab.cief2024.pages import PATTERNS, Floats, Integers, K, Pages
+from counterrank.records import dataclass
 
 MODELS = ("cm", "dcm", "pbm")
 SMOOTH = 1.0  # Beta(1, 1)

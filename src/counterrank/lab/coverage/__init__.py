@@ -7,7 +7,7 @@ Whether an estimator's assumption holds in a world is found by giving it a log w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from counterrank.estimate import ESTIMATORS
@@ -21,6 +21,7 @@ from counterrank.lab.coverage.verdicts import Verdicts, judge
 from counterrank.lab.coverage.worlds import worlds
 from counterrank.lab.progress import tell
 from counterrank.lab.result import Reproduction
+from counterrank.records import dataclass
 from counterrank.setting.need import Need
 
 PATH_WORLD = "near"

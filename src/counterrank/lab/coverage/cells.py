@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -13,6 +11,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Ids
 from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import Reading
+from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import Histogram, Spreads

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterrank.interval import INTERVALS
 from counterrank.lab.coverage.cells import WorldCells
 from counterrank.lab.coverage.runs import CONFIDENCE, WorldSetting
+from counterrank.records import dataclass
 
 KINDS = ("sequence", "normal")
 ESTIMATORS = ("list", "ip", "pbm", "pi")

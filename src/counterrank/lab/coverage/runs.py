@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from counterrank.lab.coverage.cells import WorldCells
 from counterrank.lab.coverage.worlds import CoverageWorld
 from counterrank.log import read_log
 from counterrank.log.features import Features, read_features
+from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.setting.need import Need
 from counterrank.setting.question import Question

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from counterrank.findings.diagnosis import LEVELS
 from counterrank.judging.evaluate import evaluate
 from counterrank.lab.coverage.cells import WorldCells
 from counterrank.lab.coverage.worlds import CoverageWorld
+from counterrank.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

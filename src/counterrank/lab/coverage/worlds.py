@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.policy import Table
+from counterrank.records import dataclass
 
 Floats = NDArray[np.float64]
 SEED = 4

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from counterrank.lab import need
 from counterrank.lab.ebrank2023.paper import ROWS
 from counterrank.lab.progress import tell
+from counterrank.records import dataclass
 from counterrank.simulate.sessions import Corpus, Simulation, read_corpus, simulate_sessions
 
 SETS = ("mq2007-partial", "mq2008")

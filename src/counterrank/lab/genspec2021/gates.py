@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.learning.gate import PairClicks, capital_from_counts, relative_bounds, sea_bounds
 from counterrank.learning.gate.bounds import FEWEST
+from counterrank.records import dataclass
 from counterrank.simulate.labelled import Vector
 
 GATES = ("genspec", "sea", "betting")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from scipy.special import ndtr
 
 from counterrank.interval.betting import lower_bounds
 from counterrank.learning.gate import PairClicks, levelled, relative_bounds, tied_weights
+from counterrank.records import dataclass
 from counterrank.simulate.labelled import Vector
 from counterrank.simulate.ndcg import dcg_weights
 from counterrank.statistics.terms import Units

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from counterrank.lab.genspec2021.gates import CONFIDENCES, NONE, Gated
 from counterrank.lab.genspec2021.runs import Run, RunPlan, Simulation
 from counterrank.lab.progress import counted
 from counterrank.online.bandits import BANDITS
+from counterrank.records import dataclass
 from counterrank.simulate.labelled import Split, Vector
 from counterrank.simulate.play import play
 

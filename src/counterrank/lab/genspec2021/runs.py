@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from counterrank.learning.examples import Examples
 from counterrank.learning.gate import PairClicks, levelled, tied_weights
 from counterrank.learning.models import MODELS, Fitted
 from counterrank.learning.shrunk import shrunk
+from counterrank.records import dataclass
 from counterrank.simulate.labelled import Labelled, Split, Vector
 from counterrank.simulate.logger import logged_ranks, train_logger
 from counterrank.simulate.ndcg import Ndcg, dcg_weights

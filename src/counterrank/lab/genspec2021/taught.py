@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from counterrank.lab.result import PaperFinding, PaperTable
 from counterrank.learning.examples import Examples
 from counterrank.learning.gate import tied_weights
 from counterrank.learning.models import MODELS
+from counterrank.records import dataclass
 from counterrank.simulate.labelled import Labelled, Split, Vector
 from counterrank.simulate.logger import labels_of
 from counterrank.simulate.ndcg import Ndcg, dcg_weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from counterrank.ids import Codes, Ids
 from counterrank.lab import need
 from counterrank.log.letor import read_letor
+from counterrank.records import dataclass
 from counterrank.regress import Lasso
 from counterrank.regress.base import Matrix, Vector
 

@@ -7,7 +7,6 @@ paper's printed values of the uniform logger. SUP learns from all documents, PI-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from counterrank.lab.swaminathan2017.runs import RunLog, draw_log
 from counterrank.lab.swaminathan2017.world import SlateWorld, make_world
 from counterrank.optimizing.pi_opt.examples import Examples
 from counterrank.optimizing.pi_opt.pi_opt import pi_opt
+from counterrank.records import dataclass
 from counterrank.regress import REGRESSIONS
 from counterrank.regress.base import Matrix, Vector
 from counterrank.statistics.pairs import Table

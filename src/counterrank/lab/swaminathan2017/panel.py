@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from counterrank.lab.swaminathan2017.direct import direct
 from counterrank.lab.swaminathan2017.runs import Estimates, rmse, simulated
 from counterrank.lab.swaminathan2017.weights import Weights, deviation, weights
 from counterrank.lab.swaminathan2017.world import CANDIDATES, SlateWorld
+from counterrank.records import dataclass
 from counterrank.regress.base import Vector
 
 WORST = 3  # queries named

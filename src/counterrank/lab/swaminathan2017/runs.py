@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.lab.swaminathan2017.weights import THREADS, Weights
 from counterrank.lab.swaminathan2017.world import SlateWorld
+from counterrank.records import dataclass
 from counterrank.regress.base import Vector
 
 SEED = 2017

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -19,6 +18,7 @@ from counterrank.estimate.pseudoinverse.pinv import pseudoinverse
 from counterrank.ids import Codes
 from counterrank.lab.swaminathan2017.world import SlateWorld
 from counterrank.policy import sets
+from counterrank.records import dataclass
 from counterrank.regress.base import Matrix, Vector
 from counterrank.statistics.pairs import Table
 

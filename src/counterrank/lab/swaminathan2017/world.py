@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.ids import Codes, Ids
 from counterrank.lab.swaminathan2017.documents import Documents
 from counterrank.policy import PlackettLuce, Policy, Scores, Uniform
 from counterrank.policy.base import BoundPolicy
+from counterrank.records import dataclass
 from counterrank.regress.base import Matrix, Vector
 from counterrank.statistics.pairs import Pairs, Table, sum_by
 

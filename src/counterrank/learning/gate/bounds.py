@@ -5,7 +5,6 @@ References: genspec2021, section 4.3 (the relative bound) and appendix B (SEA's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.interval import empirical_bernstein, terms_needed
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import sum_by
 
 Vector = NDArray[np.float64]

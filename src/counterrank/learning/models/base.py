@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from counterrank.learning.examples import Examples, Matrix, Vector
 from counterrank.learning.models.prepared import Prepared, prepared
 from counterrank.policy.scorer import Scorer
+from counterrank.records import dataclass
 
 Progress = Callable[[int], Any]  # called with the number of epochs, or trees, just done
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.learning.models.base import Course, Fitted, Model
 from counterrank.learning.models.lambda_loss import derivatives, gains, losses
 from counterrank.learning.models.prepared import Prepared, differing
 from counterrank.policy.scorer import LightGBM
+from counterrank.records import dataclass
 from counterrank.regress import load_lightgbm
 
 TOLD = 100  # training queries whose loss is told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from counterrank.ids import Codes
 from counterrank.learning.examples import Vector
 from counterrank.learning.models.lambda_loss import FAST, gradient
 from counterrank.learning.models.scaled import Directions
+from counterrank.records import dataclass
 
 STEPS = 16  # of an epoch, at least where there are as many queries
 BATCH = 64  # queries of a step, at least where there are so many that an epoch has MOST_STEPS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from counterrank.learning.models.held import Held
 from counterrank.learning.models.lambda_loss import gains, losses, scored
 from counterrank.learning.models.prepared import Prepared, differing
 from counterrank.learning.models.scaled import Directions, Scale
+from counterrank.records import dataclass
 
 EPOCHS = 8
 PATIENCE = 3  # epochs without a better value on the validation queries before a setting is given up

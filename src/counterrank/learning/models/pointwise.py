@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from counterrank.learning.models.base import Course, Fitted, Model
 from counterrank.learning.models.held import Held
 from counterrank.learning.models.prepared import Prepared
 from counterrank.learning.models.scaled import Scale
+from counterrank.records import dataclass
 from counterrank.words import counted
 
 

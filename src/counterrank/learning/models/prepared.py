@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from counterrank.errors import InputError, Unanswerable
 from counterrank.learning.examples import Examples, Vector
+from counterrank.records import dataclass
 from counterrank.words import counted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.learning.examples import Examples, Matrix, Vector
 from counterrank.policy.scorer import Linear
+from counterrank.records import dataclass
 
 CONSTANT = 1e-12  # a feature that varies by less than this share of its size is constant: the rest is rounding
 MOST_ROWS = 100_000  # rows that tell how features vary together

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from counterrank.optimizing.pessimistic.lower import Pessimism
 from counterrank.optimizing.pessimistic.stock import Stock
 from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Vector, best_lists, value_of
 from counterrank.posterior import choose_prior
+from counterrank.records import dataclass
 from counterrank.setting.click_counts import read_clicks
 from counterrank.statistics.draws import dealt
 from counterrank.statistics.pairs import Pairs

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterrank.ids import Codes
 from counterrank.optimizing.pessimistic.stock import Stock
 from counterrank.optimizing.pessimistic.worth import Vector
 from counterrank.posterior import BOUNDS, Prior, choose_prior
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import sum_by
 
 NOTHING = 1e-12  # a bound that is no further from 0 is 0: nobody can tell such numbers apart

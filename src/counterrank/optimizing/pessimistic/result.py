@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from counterrank.optimizing.pessimistic.auto_delta import DeltaCurve
 from counterrank.optimizing.pessimistic.worth import Vector
 from counterrank.optimizing.result import Optimization
 from counterrank.posterior import Prior
+from counterrank.records import dataclass
 from counterrank.words import number
 
 

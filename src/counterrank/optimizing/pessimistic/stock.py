@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from counterrank.ids import Codes
 from counterrank.optimizing.candidates import plain_items
 from counterrank.optimizing.pessimistic.worth import CLICK_WORTHS, Table, Vector
 from counterrank.policy import Uniform
+from counterrank.records import dataclass
 from counterrank.statistics.counts import sum_chunks
 from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import Pairs, sum_by

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.click import Scope
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Pairs
 
 Vector = NDArray[np.float64]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Table, sum_by
 
 Vector = NDArray[np.float64]

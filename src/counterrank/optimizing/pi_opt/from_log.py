@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from counterrank.optimizing.pi_opt.pi_opt import SLOTS, PiOpt, pi_opt
 from counterrank.optimizing.pi_opt.remarks import remarks
 from counterrank.optimizing.pi_opt.value import HeldOut, held_out, random_page
 from counterrank.optimizing.result import Optimization, flat
+from counterrank.records import dataclass
 from counterrank.regress import REGRESSIONS, folds_of
 from counterrank.setting.counting import count
 from counterrank.setting.evidence import LogEvidence

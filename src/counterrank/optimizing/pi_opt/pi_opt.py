@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from counterrank.ids import Codes
 from counterrank.optimizing.pi_opt.examples import Examples, Matrix, Vector
 from counterrank.optimizing.pi_opt.gains import slot_gains
 from counterrank.optimizing.pi_opt.greedy import greedy
+from counterrank.records import dataclass
 from counterrank.regress import FOLDS, REGRESSIONS, Fitted, Training
 from counterrank.statistics.pairs import Table
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from counterrank.ids import Codes
 from counterrank.optimizing.pi_opt.examples import Examples, Vector
 from counterrank.optimizing.pi_opt.greedy import greedy
 from counterrank.optimizing.pi_opt.pi_opt import PiOpt, lifted
+from counterrank.records import dataclass
 from counterrank.statistics.pairs import Table, sum_by
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from counterrank.optimizing.programs.birkhoff import rankings_of
 from counterrank.optimizing.programs.exposure import best_exposure
 from counterrank.optimizing.programs.transport import NUDGE, best_marginals
 from counterrank.policy.base import BLOCK
+from counterrank.records import dataclass
 from counterrank.setting.evidence import LogEvidence, ratios
 from counterrank.statistics.counts import sum_chunks
 from counterrank.statistics.hashing import ranking_keys

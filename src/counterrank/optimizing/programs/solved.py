@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from counterrank.log import Log, Reading
 from counterrank.optimizing.candidates import plain_items
 from counterrank.optimizing.programs.programs import PROGRAMS, Program, Solution, Task
 from counterrank.optimizing.result import Optimization, flat
+from counterrank.records import dataclass
 from counterrank.setting.counting import count
 from counterrank.setting.evidence import LogEvidence
 from counterrank.setting.options import check_clip, check_top

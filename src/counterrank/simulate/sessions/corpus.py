@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError, near
+from counterrank.records import dataclass
 
 Vector = NDArray[np.float64]
 NOISE = 0.1  # the chance that a document of label 0 is clicked when looked at

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.records import dataclass
 from counterrank.simulate.sessions.script import Script
 from counterrank.simulate.sessions.trial import Trial
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
 
 from counterrank.log.reading import Reading
+from counterrank.records import dataclass
 from counterrank.report import Curve, Picture, curves
 from counterrank.result.answer import Answer
 from counterrank.simulate.sessions.outcome import METRICS, Outcome

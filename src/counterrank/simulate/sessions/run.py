@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from counterrank.errors import InputError
 from counterrank.log.reading import Reading
 from counterrank.online import RANKERS, Options
+from counterrank.records import dataclass
 from counterrank.simulate.sessions.corpus import Corpus
 from counterrank.simulate.sessions.outcome import Outcome, outcome_of
 from counterrank.simulate.sessions.read import read_corpus

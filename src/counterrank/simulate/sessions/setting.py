@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from counterrank.errors import InputError, unknown
 from counterrank.online import RANKERS
 from counterrank.online.ranker import BEHAVIOURS, EVIDENCE
+from counterrank.records import dataclass
 from counterrank.regress import PRIOR_MODELS
 from counterrank.simulate.sessions.corpus import Corpus, Vector
 

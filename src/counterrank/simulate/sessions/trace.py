@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterrank.online import RANKERS
 from counterrank.online.ebrank import EBRank
+from counterrank.records import dataclass
 from counterrank.simulate.files import Write, writer
 from counterrank.simulate.sessions.corpus import Corpus
 from counterrank.simulate.sessions.play import Played

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.online import RANKERS, Memory, Options, Ranker
 from counterrank.online.memory import TRAINING
 from counterrank.online.ranker import EXPLORATION
+from counterrank.records import dataclass
 from counterrank.simulate.sessions.corpus import Corpus, Vector
 from counterrank.simulate.sessions.play import Played, Stage, admit_all, loop, warm_up, worth
 from counterrank.simulate.sessions.script import Script, key_of

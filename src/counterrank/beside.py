@@ -1,0 +1,31 @@
+"""Work that does not wait for other work, on a second core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def side_by_side(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
+    """What both give. The second runs in a thread, under the same settings of NumPy's warnings.
+
+    >>> side_by_side(lambda: 1, lambda: 2)
+    (1, 2)
+    """
+    settings = copy_context()
+    with ThreadPoolExecutor(1, "counterrank-beside") as pool:
+        second = pool.submit(settings.run, other)
+        return one(), second.result()
+
+
+def in_two(run: Callable[[int, int], None], size: int, worth: int) -> None:
+    """run(begin, end) on 0 to `size`: in two halves, side by side, if there are as many rows as `worth`."""
+    if size < worth:
+        run(0, size)
+    else:
+        side_by_side(lambda: run(0, size // 2), lambda: run(size // 2, size))

@@ -1,0 +1,135 @@
+"""Compiled code in files: one for each function and types of arguments.
+
+Written whole, checked before it is read, made anew where it is not as it must be: a file that is damaged, or two
+processes that compile at once, disturb nobody. The checksum finds damage. It is no signature: whoever can write to the
+user's folders can change the program itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache, cached_property
+from typing import Any
+
+from counterrank import temporary
+from counterrank.compiled.folders import place
+from counterrank.compiled.machine import Code, folder, processor
+
+_DIGEST = 32  # bytes of a checksum
+
+
+class Kept:
+    """The files of one function."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    @cached_property
+    def folder(self) -> str | None:
+        """None where nothing can be kept."""
+        if enclosed(self.function) is None:
+            return None
+        return place(os.path.dirname(os.path.abspath(self.function.__code__.co_filename)))
+
+    @cached_property
+    def stamp(self) -> str:
+        """The source, that of the compiled functions it calls, and who compiles: another of these, another file."""
+        sources = sorted(_sources(self.function, set()))
+        return _digest([_content(path) for path in sources], _compiler())[:16]
+
+    @cached_property
+    def name(self) -> str:
+        """The function's, and those of the compiled functions that it was made around."""
+        around = "".join(f"{each.__module__}.{each.__qualname__}," for each in enclosed(self.function) or ())
+        made = _digest(around)[:12] + "." if around else ""
+        return f"{self.function.__module__}.{self.function.__qualname__.replace('<locals>', 'in')}.{made}"
+
+    def path(self, kinds: str) -> str | None:
+        """Of the code for arguments of these kinds."""
+        if self.folder is None:
+            return None
+        key = _digest(kinds, processor(), hashlib.sha256(self.function.__code__.co_code).hexdigest())[:24]
+        return os.path.join(self.folder, f"{self.name}{self.stamp}.{key}.compiled")
+
+    def read(self, kinds: str) -> Code | None:
+        """The code for arguments of these kinds, or None where it is not kept, or not as it must be."""
+        try:
+            path = self.path(kinds)
+            if path is None:
+                return None
+            with open(path, "rb") as file:
+                checksum, data = file.read(_DIGEST), file.read()
+            if hashlib.sha256(data).digest() == checksum:
+                head, _, machine = data.partition(b"\n")
+                told = json.loads(head)
+                if told.pop("kinds") == kinds:
+                    return Code(**told, machine=machine)
+        except Exception:  # noqa: S110 - not there, or damaged: it is compiled
+            pass
+        return None
+
+    def write(self, kinds: str, code: Code) -> None:
+        """Keep it; where there is no room, the next run compiles it again."""
+        path = self.path(kinds)
+        if path is None:
+            return
+        told = asdict(code)
+        data = told.pop("machine")
+        data = json.dumps({"kinds": kinds, **told}).encode() + b"\n" + data
+        with contextlib.suppress(OSError):
+            descriptor, beside = temporary.create_beside(path, 0o600)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(hashlib.sha256(data).digest() + data)
+                os.replace(beside, path)
+            finally:
+                temporary.remove(beside)
+            self._forget(os.path.dirname(path), lambda name: not name.startswith(f"{self.name}{self.stamp}."))
+
+    def _forget(self, folder: str, old: Callable[[str], bool]) -> None:
+        for name in os.listdir(folder):
+            if name.startswith(self.name) and name.endswith(".compiled") and old(name):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(folder, name))
+
+
+def enclosed(function: Any) -> list[Any] | None:
+    """The compiled functions around which a function was made; None where it was made around anything else."""
+    inner = [getattr(cell.cell_contents, "py_func", None) for cell in function.__closure__ or ()]
+    return None if None in inner else inner
+
+
+def _sources(function: Any, seen: set[str]) -> set[str]:
+    """The files of a function and of all compiled ones that it calls."""
+    found = {function.__code__.co_filename}
+    seen.add(f"{function.__module__}.{function.__qualname__}")
+    named = [getattr(function.__globals__.get(name), "py_func", None) for name in function.__code__.co_names]
+    for called in [*named, *(enclosed(function) or ())]:
+        if called is not None and f"{called.__module__}.{called.__qualname__}" not in seen:
+            found |= _sources(called, seen)
+    return found
+
+
+def _digest(*told: Any) -> str:
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+@cache
+def _compiler() -> list[str]:
+    """What makes the code, and what its environment asks of it."""
+    unasked = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+    asked = [name for name in sorted(os.environ) if name.startswith("NUMBA_") and name not in unasked]
+    versions = [_content(os.path.join(folder(name), "_version.py")) for name in ("numba", "llvmlite")]
+    return [*versions, sys.version, *(f"{name}={os.environ[name]}" for name in asked)]
+
+
+@cache
+def _content(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
