@@ -26,7 +26,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the suite starts many process
 if hasattr(signal, "SIGHUP"):  # whoever runs the suite in the background may have it ignored, and children inherit that
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # files whose tests share what takes long to make: on two workers it would be made twice
-TOGETHER = ("tests/laws/test_results.py", "tests/cli/test_plugins.py")
+TOGETHER = (
+    "tests/laws/test_results.py",
+    "tests/cli/test_plugins.py",
+    "tests/test_house_rules.py",
+    "tests/test_messages.py",
+)
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
 

@@ -14,13 +14,8 @@ def in_two(run: Callable[[int, int], None], size: int, worth: int) -> None:
     """run(begin, end) on 0 to `size`: in two halves, side by side, if there are as many rows as `worth`."""
     if size < worth:
         run(0, size)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # slow to import
-
-    with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(run, size // 2, size)
-        run(0, size // 2)
-        other.result()
+    else:
+        side_by_side(lambda: run(0, size // 2), lambda: run(size // 2, size))
 
 
 def side_by_side(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:

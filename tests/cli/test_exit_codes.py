@@ -76,7 +76,7 @@ def _heeding() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("slow", ["typer", "numba"])
+@pytest.mark.parametrize("slow", ["typer", "pyarrow"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_while_importing(number: int, slow: str) -> None:
     command = [sys.executable, "-c", IMPORTING, str(int(number)), slow]
@@ -88,7 +88,7 @@ def test_signals_while_importing(number: int, slow: str) -> None:
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     program = IMPORTING.replace("import os", "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); import os")
     program = program.replace("sleep(10)", "sleep(0.1)")
-    command = [sys.executable, "-c", program, str(int(signal.SIGHUP)), "numba"]
+    command = [sys.executable, "-c", program, str(int(signal.SIGHUP)), "pyarrow"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2  # it goes on to what it finds
     assert "no such file" in done.stderr

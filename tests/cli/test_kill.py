@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,8 @@ from typer.testing import CliRunner
 
 from counterrank.cli import COMMANDS, app, function
 from counterrank.cli.files import Writes, marks
+from counterrank.regress import LinearPrior, Seen
+from counterrank.service.prior import Prior
 from counterrank.service.store import Store
 from laws.accounting import parted
 from seeds import in_turn
@@ -76,6 +79,7 @@ CASES = {
     "log-export": "log export {folder}/store.db --out {folder}/out.parquet",
     "log-import": f"log import {LOG} --store {{folder}}/new.db --again --bad-rows {{folder}}/out.jsonl",
     "log-backup": "log backup {folder}/store.db --out {folder}/out.db",
+    "serve": "serve --store {folder}/store.db --save-model {folder}/out",
     "rank": "rank {folder}/policy.jsonl --out {folder}/out.csv",
     "simulate": "simulate --out {folder}/out.parquet --impressions 20000 --queries 5 --better-out {folder}/out.csv "
     "--truth-out {folder}/out.json",
@@ -163,15 +167,23 @@ def log() -> str:
     return "".join([*rows, BAD])
 
 
+def _prior() -> Prior:
+    model = LinearPrior()
+    model.fit(Seen(np.arange(6.0)[:, None], np.arange(6.0) / 2, np.full(6, 9.0)))
+    return Prior(None, (0.5, 3.0), ["height"], model)
+
+
 def case(name: str, folder: Path, log: str) -> Case:
     folder.mkdir(exist_ok=True)
     (folder / "log.jsonl").write_text(log)
     (folder / "policy.jsonl").write_text('{"query": "q", "items": ["a", "b"]}\n')
     rows = (f'{{"query": "q{i // 8}", "item": "d{i}", "x": {i % 5}, "y": {i % 3}}}\n' for i in range(160))
     (folder / "documents.jsonl").write_text("".join(rows))
-    if name.startswith("log-"):
+    if name.startswith("log-") or name == "serve":
         with Store.open(str(folder / "store.db")) as store:
             written(store, *(shown(at=NOON + i) for i in range(100)))
+            if name == "serve":
+                store.add_model(_prior().files(), {})
     (folder / "tmp").mkdir(exist_ok=True)
     words = CASES[name].format(folder=folder).split()
     if name in LONG:

@@ -15,8 +15,7 @@ from counterrank.service.alarms import collapsed
 from counterrank.service.batch import pack
 from counterrank.service.below import Below, agrees, marked
 from counterrank.service.demo import Users
-from counterrank.service.prior import Prior
-from counterrank.service.retrain import FILE, rollback, train
+from counterrank.service.retrain import rollback, train
 from service.conftest import postgres_url
 from service.serving import Worker, worker
 
@@ -71,7 +70,7 @@ def test_a_retrained_prior_serves_and_can_be_taken_back(tmp_path: Path) -> None:
         assert served.rank()["model"] == "1"
         with pytest.raises(InputError, match="earlier"):
             rollback(store)
-        store.add_model({FILE: b"{}"}, {})  # one that cannot be read changes nothing
+        store.add_model({"policy.json": b"{}"}, {})  # one that cannot be read changes nothing
         served.run(served.service.follow_model())
         assert served.rank()["model"] == "1"
 
@@ -81,17 +80,6 @@ def test_without_evidence_nothing_is_trained(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no evidence"):
             train(served.service.store, "log", "exposure")
         assert served.service.store.models() == []
-
-
-def test_a_prior_of_another_format_is_refused() -> None:
-    for text in (
-        "{}",
-        "[]",
-        '{"format": "counterrank-prior", "version": 1, "plain": [0, 1], "names": [], "model": null}',
-        "x",
-    ):
-        with pytest.raises(InputError):
-            Prior.of_json(text)
 
 
 def test_clicks_rise_as_it_learns(tmp_path: Path) -> None:
@@ -153,23 +141,3 @@ def test_exploration_that_collapsed() -> None:
     assert not collapsed(240, 5000, 0.05)
     assert not collapsed(0, 500, 0.05)  # too few to tell
     assert not collapsed(0, 5000, 0.0)  # none was wanted
-
-
-def test_a_dry_run_has_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with worker(tmp_path, randomise=0.5) as served:
-        play(served, Users(5), 20)
-        monkeypatch.setattr("counterrank.service.dry_run.SECONDS", 0.01)
-        reply = served.call("PUT", "/policy", {"name": "pessimistic", "dry_run": True})
-        assert (reply.status, reply.code) == (422, "too_long")
-        assert served.call("PUT", "/policy", {"name": "logging", "dry_run": True}).status == 422
-        assert served.service.setting.name == "ebrank"
-
-
-@pytest.mark.slow
-def test_the_dry_run_is_a_comparison(tmp_path: Path) -> None:
-    with worker(tmp_path, randomise=0.5) as served:
-        play(served, Users(5), 60)
-        reply = served.call("PUT", "/policy", {"name": "pessimistic", "dry_run": True})
-        assert reply.status == 200, reply.content
-        assert {"verdict", "difference", "lower", "upper", "trust"} <= set(reply.json)
-        assert served.service.setting.name == "ebrank"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterrank.online import RANKERS, Memory, Options
-from counterrank.regress import PRIOR_MODELS
+from counterrank.regress import LinearPrior
 from counterrank.regress.prior import Seen
 from counterrank.service.events import Change, Evidence
 from counterrank.service.prior import Prior
@@ -84,7 +84,7 @@ def test_loading_evidence_is_as_good_as_having_been_there() -> None:
 
 def test_features_of_a_pair_win_over_those_of_the_item() -> None:
     x = np.array([[0.0], [1.0], [2.0], [3.0]])
-    model = PRIOR_MODELS["linear"]()
+    model = LinearPrior()
     model.fit(Seen(x, np.array([1.0, 3.0, 6.0, 9.0]), np.full(4, 10.0)))
     prior = Prior("1", (0.7, 4.0), ["x"], model)
     state = State(CURVE, prior)
@@ -108,12 +108,12 @@ def test_features_of_a_pair_win_over_those_of_the_item() -> None:
     assert belief("q", "a") == belief("q", "b") == (1.0, 5.0)
 
 
-def test_a_prior_survives_its_file() -> None:
-    model = PRIOR_MODELS["linear"]()
+def test_a_prior_survives_its_files() -> None:
+    model = LinearPrior()
     x = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0]])
     model.fit(Seen(x, np.array([1.0, 2.0, 3.0]), np.full(3, 5.0)))
     prior = Prior("3", (0.5, 2.0), ["x", "y"], model)
-    again = Prior.of_json(prior.to_json(), "3")
+    again = Prior.of_files(prior.files(), "3")
     table = np.array([[0.5, 2.0, 1.0], [np.nan, np.nan, 1.0]])
     assert (again.beliefs(table, ["x", "y", "z"]) == prior.beliefs(table, ["x", "y", "z"])).all()
     assert prior.beliefs(table, ["x", "y", "z"])[1].tolist() == [0.5, 2.0]

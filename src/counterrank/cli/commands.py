@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -69,6 +70,7 @@ def _run(name: str, **given: Any) -> None:
         leave_pandas_out()
     run = function(name)
     gc.freeze()
+    atexit.register(gc.unfreeze)  # else libraries that count what they made speak of leaks at exit
     gc.enable()
     if sys.stderr.isatty() and name != "warm":
         _tell_of_compiling()

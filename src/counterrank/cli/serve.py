@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 import typer
 
 from counterrank.cli.common import console, print_json
-from counterrank.cli.files import READS
+from counterrank.cli.files import READS, WRITES_DIRECTORY
+from counterrank.cli.stores import opened
 from counterrank.errors import InputError, NotInstalled
 from counterrank.screen import json_text
 
@@ -102,10 +103,18 @@ def serve(
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Let the model before the one that serves serve again, and end.")
     ] = False,
+    save_model: Annotated[
+        Path | None,
+        typer.Option(help="Write the model that serves as a policy directory, and end."),
+        WRITES_DIRECTORY,
+    ] = None,
+    model: Annotated[
+        int | None, typer.Option(help="With --rollback or --save-model: this version of the model.")
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Simulate users, in a store of its own, and tell where to watch it learn.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --verify or --rollback: print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --verify, --rollback or --save-model: JSON.")] = False,
 ) -> None:
     """Rank over HTTP, learn from clicks, and lose nothing.
 
@@ -116,6 +125,8 @@ def serve(
         counterrank serve --store sqlite:///clicks.db --port 8080
 
         counterrank serve --store sqlite:///clicks.db --verify
+
+        counterrank serve --store sqlite:///clicks.db --save-model model
 
         counterrank serve --demo
     """
@@ -128,10 +139,14 @@ def serve(
     groups = (where, ranking, limits)
     given = {field.name: getattr(group, field.name) for group in groups for field in fields(group)}
     settings = read_settings(given, config)
+    if model is not None and not rollback and save_model is None:
+        raise InputError(f"--model {model}: add --rollback or --save-model, a service serves its last model")
+    if rollback and save_model is not None:
+        raise InputError("--rollback and --save-model: give one of them")
     if verify:
         _verify(settings.store)
-    elif rollback:
-        _rollback(settings.store, as_json)
+    elif rollback or save_model is not None:
+        _of_models(settings.store, save_model, model, as_json)
     elif demo:
         from counterrank.service.demo import run_demo
 
@@ -142,31 +157,22 @@ def serve(
 
 def _verify(store: str) -> None:
     """Compare, print JSON, and exit with 1 where anything differs."""
-    from counterrank.service.events import Away
-    from counterrank.service.store import Store
-
-    opened = Store.open(store, create=False)
-    try:
-        found = opened.verify().to_dict()
-    except Away as error:
-        raise InputError(f"the store is away ({error}): try again when it is there") from None
-    finally:
-        opened.close()
+    with opened(store) as source:
+        found = source.verify().to_dict()
     print_json(json_text(found))
     if found["differences"]:
         raise typer.Exit(1)
 
 
-def _rollback(store: str, as_json: bool) -> None:
-    from counterrank.service.retrain import rollback
-    from counterrank.service.store import Store
+def _of_models(store: str, place: Path | None, version: int | None, as_json: bool) -> None:
+    """Write a version of the model as a policy directory, or, without a place, let it serve again."""
+    with opened(store) as source:
+        from counterrank.service.retrain import rollback, save_model
 
-    opened = Store.open(store, create=False)
-    try:
-        version = rollback(opened)
-    finally:
-        opened.close()
+        number = rollback(source, version) if place is None else save_model(source, place, version)
     if as_json:
-        print_json(json_text({"model": version}))
+        print_json(json_text({"model": number, **({"written": str(place)} if place is not None else {})}))
+    elif place is None:
+        console().print(f"model {number} serves again")
     else:
-        console().print(f"model {version} serves again")
+        console().print(f"model {number} written to {place}", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -74,6 +75,7 @@ def connect() -> duckdb.DuckDBPyConnection:
         if key not in _opened:
             _opened.clear()
             _opened[key] = connect_apart()
+            atexit.register(_opened.clear)  # before DuckDB itself goes, which would speak of leaks
         return _opened[key].cursor()
 
 

@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from counterrank import temporary
 from counterrank.errors import InputError
@@ -42,12 +44,29 @@ def read_directory(path: str | Path) -> Stored:
 
 
 def _read(folder: Path) -> Stored:
-    seal = read_object(_bytes(folder, SEAL, MOST), SEAL)
+    seal = _seal(_bytes(folder, SEAL, MOST))
+    named = seal["files"]
+    _check_names(named, [name for name in named if os.path.lexists(folder / name)], os.listdir(folder))
+    return _held(seal, {name: _bytes(folder, name) for name in named})
+
+
+def unsealed(files: Mapping[str, bytes]) -> Stored:
+    """What the files of a policy directory hold, wherever they lie, once their seal is found whole."""
+    if SEAL not in files:
+        raise InputError(f"{SEAL!r} is missing")
+    seal = _seal(files[SEAL])
+    _check_names(seal["files"], files, files)
+    return _held(seal, {name: files[name] for name in seal["files"]})
+
+
+def _seal(content: bytes) -> dict[str, Any]:
+    """policy.json, with names and digests of files as they should be."""
+    seal = read_object(content, SEAL)
     if seal.get("format") != FORMAT:
         raise InputError(f"{SEAL} does not say that this is a {FORMAT}")
     if seal.get("version") != VERSION or isinstance(seal["version"], bool):
         raise InputError(f"{SEAL} is of version {str(seal.get('version'))[:20]}, but this program reads {VERSION}")
-    kind = checked_text(seal.get("kind"), "kind")
+    checked_text(seal.get("kind"), "kind")
     named = seal.get("files")
     if not isinstance(named, dict):
         raise InputError(f"{SEAL} does not list its files")
@@ -56,18 +75,25 @@ def _read(folder: Path) -> Stored:
             raise InputError(f"{SEAL} lists {name[:60]!r}, which is no name of a file in it")
         if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
             raise InputError(f"{SEAL} has no SHA-256 for {name!r}")
-    absent = [name for name in named if not os.path.lexists(folder / name)]
+    return seal
+
+
+def _check_names(named: Collection[str], there: Collection[str], entries: Iterable[str]) -> None:
+    """Every file that is named is there, and no other."""
+    absent = [name for name in named if name not in there]
     if absent:
         raise InputError(f"{absent[0]!r} is missing")
-    foreign = sorted(entry for entry in os.listdir(folder) if entry not in {SEAL, *named} and entry[0] != ".")
+    foreign = sorted(entry for entry in entries if entry not in {SEAL, *named} and entry[:1] != ".")
     if foreign:
         raise InputError(f"{foreign[0]!r} is there, but {SEAL} does not list it")
-    files = {name: _bytes(folder, name) for name in named}
+
+
+def _held(seal: Mapping[str, Any], files: dict[str, bytes]) -> Stored:
     for name, data in files.items():
-        if hashlib.sha256(data).hexdigest() != named[name]:
+        if hashlib.sha256(data).hexdigest() != seal["files"][name]:
             raise InputError(f"{name!r} was changed: its SHA-256 is not the one in {SEAL}")
     settings = checked_object(seal.get("settings", {}))
-    return Stored(kind, settings, files, checked_names(seal.get("features", [])))
+    return Stored(seal["kind"], settings, files, checked_names(seal.get("features", [])))
 
 
 def _bytes(folder: Path, name: str, most: int | None = None) -> bytes:
@@ -85,10 +111,8 @@ def _bytes(folder: Path, name: str, most: int | None = None) -> bytes:
         return file.read()
 
 
-def write_directory(stored: Stored, path: str | Path) -> None:
-    """Write a policy directory whole: made beside and renamed. An existing one is replaced, nothing else is."""
-    folder = Path(os.path.abspath(path))
-    check_replaceable(folder)
+def sealed(stored: Stored) -> dict[str, bytes]:
+    """The files of a policy directory by name: those of the policy, and the policy.json that seals them."""
     seal = {
         "format": FORMAT,
         "version": VERSION,
@@ -97,7 +121,14 @@ def write_directory(stored: Stored, path: str | Path) -> None:
         "features": list(stored.features),
         "settings": dict(stored.settings),
     }
-    files = {**stored.files, SEAL: (json.dumps(seal, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()}
+    return {**stored.files, SEAL: (json.dumps(seal, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()}
+
+
+def write_directory(stored: Stored, path: str | Path) -> None:
+    """Write a policy directory whole: made beside and renamed. An existing one is replaced, nothing else is."""
+    folder = Path(os.path.abspath(path))
+    check_replaceable(folder)
+    files = sealed(stored)
     try:
         beside = Path(temporary.folder_beside(str(folder)))
         try:

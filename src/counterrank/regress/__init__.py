@@ -14,6 +14,6 @@ REGRESSIONS: dict[str, type[Training]] = {"ridge": Ridge, "lasso": Lasso, "tree"
 PRIOR_MODELS: dict[str, type[PriorModel]] = {"linear": LinearPrior, "lightgbm": BoostedPrior}
 
 __all__ = [
-    "FOLDS", "PRIOR_MODELS", "REGRESSIONS", "Fitted", "Lasso", "LightGBM", "PriorModel", "Ridge", "Scale", "Seen",
-    "Training", "Tree", "folds_of", "load_lightgbm", "without_features",
+    "FOLDS", "PRIOR_MODELS", "REGRESSIONS", "Fitted", "Lasso", "LightGBM", "LinearPrior", "PriorModel", "Ridge",
+    "Scale", "Seen", "Training", "Tree", "folds_of", "load_lightgbm", "without_features",
 ]  # fmt: skip

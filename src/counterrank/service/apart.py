@@ -18,6 +18,7 @@ from counterrank.service.told import Messages, Reply, asked, outcome_of, reply_o
 from counterrank.service.writer import QUEUE, STUCK
 
 SOME = 8  # operations that are handed over before the turn of the event loop ends
+SOON = 0.001  # seconds after a message in which more is gathered for the next: each costs as much as several operations
 AHEAD = 2  # messages that are under way at a time: one is written, one waits; what comes meanwhile is gathered
 Waiting = tuple[Shown | Given, "asyncio.Future[Outcome]", float]
 
@@ -37,6 +38,7 @@ class Apart:
         self._gathered: list[Waiting] = []
         self._sizes: deque[int] = deque()  # operations of each message that is under way
         self._unsent = bytearray()
+        self._handed = 0.0  # when the last message was sent
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = self._ended = False
         self.process, self._socket = forked(url, self._board, close)
@@ -56,7 +58,10 @@ class Apart:
         loop = self._loop or self._begun()
         done: asyncio.Future[Outcome] = loop.create_future()
         if not self._gathered:
-            loop.call_soon(self._hand_over)
+            if now - self._handed < SOON:
+                loop.call_later(SOON, self._hand_over)
+            else:
+                loop.call_soon(self._hand_over)
         self._gathered.append((operation, done, now))
         if len(self._gathered) >= SOME:
             self._hand_over()
@@ -78,6 +83,7 @@ class Apart:
             self._gathered = good + self._gathered
             self._hand_over()
             return
+        self._handed = time.monotonic()
         self._waiting.extend(gathered)
         self._sizes.append(len(gathered))
         self._send(message)
@@ -161,6 +167,10 @@ class Apart:
     def claims(self) -> tuple[list[Range], int]:
         """Ranges of sequences that are ours, in order; and up to which of them callers have been answered."""
         return self._claims.ranges(self._board.open)
+
+    def mine(self, since: int, until: int) -> int | None:
+        """Up to which event all after `since` are ours and told; None where some up to `until` are others'."""
+        return self._claims.mine(since, until, self._board.open)
 
     def done_with(self, sequence: int) -> None:
         """Nobody will ask for claims up to this one again."""

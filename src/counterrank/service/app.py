@@ -21,12 +21,13 @@ from litestar.types import Scope as LitestarScope
 from litestar.types import Send as LitestarSend
 
 from counterrank.service.bodies import MANY, Refused, decoded, encode, invalid
-from counterrank.service.http import Gone, answer, header, read_body, refuse
+from counterrank.service.http import Gone, answer, header, read_body, refusal, refuse
 from counterrank.service.service import Service
 from counterrank.service.tokens import Caller, Tokens
 
 log = logging.getLogger("counterrank.service")
 BATCH = 1000  # requests in one batch
+HOT = ("/rank", "/feedback")  # what is asked all the time: see `lines`
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,15 @@ class App:
 
     def __init__(self, service: Service, tokens: Tokens, route: str, operations: dict[str, Operation]) -> None:
         self.service, self.tokens, self.route, self.operations = service, tokens, route, operations
+        self.most = service.max_body
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         begun, status = time.perf_counter(), 200
         try:
-            found = await self._answered(scope, receive)
+            operation, caller = self._allowed(scope)
+            takes = scope["method"] in ("POST", "PUT")
+            body = await read_body(scope, receive, self.most) if takes else b""
+            found = await operation.run(Call(self.service, body, caller, scope))
             status = found.status
             await answer(send, status, found.body, found.kind)
         except Refused as refused:
@@ -121,13 +126,35 @@ class App:
             await refuse(send, refused)
         except Gone:
             return
-        except Exception as error:  # a bug of ours: said in the log, and nothing of it to the caller
+        except Exception as error:
             status = 503
-            log.error("bug", extra={"fields": {"route": self.route, "error": type(error).__name__}}, exc_info=True)
-            await refuse(send, Refused(503, "unavailable", "this could not be answered: try again", retry=1.0))
+            await refuse(send, self._bug(error))
         self.service.metrics.answered(self.route, status, time.perf_counter() - begun)
 
-    async def _answered(self, scope: Any, receive: Any) -> Answer:
+    async def straight(self, scope: Any, body: bytes) -> tuple[bytes, bool]:
+        """The same for a request that is there as a whole: its answer as it goes over the line."""
+        begun = time.perf_counter()
+        try:
+            operation, caller = self._allowed(scope)
+            found = await operation.run(Call(self.service, body, caller, scope))
+            answered = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (
+                found.kind, len(found.body), found.body,
+            )  # fmt: skip
+            status, keep = 200, True
+        except Exception as error:
+            refused = error if isinstance(error, Refused) else self._bug(error)
+            answered, keep = refusal(refused)
+            status = refused.status
+        self.service.metrics.answered(self.route, status, time.perf_counter() - begun)
+        return answered, keep
+
+    def _bug(self, error: Exception) -> Refused:
+        """What is our fault is said in the log, and nothing of it to the caller."""
+        log.error("bug", extra={"fields": {"route": self.route, "error": type(error).__name__}}, exc_info=True)
+        return Refused(503, "unavailable", "this could not be answered: try again", retry=1.0)
+
+    def _allowed(self, scope: Any) -> tuple[Operation, Caller]:
+        """What is to be done, and who asks for it and may."""
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         operation = self.operations.get(method)
         if operation is None:
@@ -141,8 +168,7 @@ class App:
             caller.need(operation.right)
             if self.service.settings.rate is not None and operation.limited:
                 self._limit(caller, self.service.settings.rate)
-        body = await read_body(scope, receive, self.service.max_body) if method in ("POST", "PUT") else b""
-        return await operation.run(Call(self.service, body, caller or _NOBODY, scope))
+        return operation, caller or _NOBODY
 
     def _limit(self, caller: Caller, rate: float) -> None:
         wait = self.service.shared.wait(caller.number, rate, max(1.0, rate))
@@ -179,6 +205,7 @@ def application(service: Service, tokens: Tokens, routes: dict[str, dict[str, Op
         await refuse(send, Refused(404, "not_found", "there is nothing at this path"))
         service.metrics.answered("other", 404, 0.0)
 
+    setattr(whole, "straight", {path: app for path, app in exact.items() if path in HOT})  # noqa: B010
     return whole
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,8 @@ LONGEST = 512  # characters of an id
 LATE = 24 * 3600.0  # seconds after which a feedback is late
 _IMPRESSION = (
     "INSERT INTO impressions (sequence, impression, at, query, items, propensity, item_propensities, policy, model, "
-    "cluster, user_key, explored, deferred, counted, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "cluster, user_key, explored, deferred, counted, epoch, received) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _FEEDBACK = (
     "INSERT INTO feedback (sequence, event, shown, clicks, fresh, opens, reward, at, late, digest) "
@@ -145,7 +146,7 @@ class Batch:
         pages = self._pages([shown.kept for shown, _ in shows if shown.kept is not None])
         rows, requests, keys = [], [], []
         for shown, outcome in shows:
-            page = "[" + ",".join(map(_quoted, shown.items)) + "]"  # `json_text` takes thrice as long
+            page = _listed(shown.items)
             outcome.error = self._refused(shown, answered, pages) or _unstorable(shown, page)
             if outcome.error is not None:
                 continue
@@ -153,7 +154,7 @@ class Batch:
             sequence = outcome.result = self.sequence
             rows.append(_row(sequence, shown, page))
             outcome.change = change_of(shown, sequence)
-            self.recent.put(shown.impression, _known(shown, sequence))
+            self.recent.put(shown.impression, _known(shown, sequence, page))
             if shown.request is not None:
                 answered[shown.request] = (shown.digest or "", shown.answer or b"")
                 requests.append((shown.request, *answered[shown.request], sequence))
@@ -195,7 +196,8 @@ class Batch:
 
     def _give(self, gives: list[tuple[Given, Outcome]]) -> None:
         known = self._known([given.impression for given, _ in gives])
-        asked = [given.event for given, _ in gives if self.careful or _wrong(given, known) is not None]
+        pages = {name: each.items for name, each in known.items()}
+        asked = [given.event for given, _ in gives if self.careful or _wrong(given, pages) is not None]
         seen = self._seen(asked)
         rows = []
         for given, outcome in gives:
@@ -204,12 +206,11 @@ class Batch:
                 outcome.result = receipt if digest == given.digest else None
                 outcome.error = None if digest == given.digest else Conflict(given.event)
                 continue
-            outcome.error = _wrong(given, known)
+            outcome.error = _wrong(given, pages)
             if outcome.error is not None:
                 continue
-            impression = known[given.impression]
             self.sequence += 1
-            row, change, receipt = _counted(self.sequence, given, impression)
+            row, change, receipt = _counted(self.sequence, given, known[given.impression], pages[given.impression])
             rows.append(row)
             outcome.change, outcome.result = change, receipt
             seen[given.event] = (given.digest, Receipt(True, receipt.late, receipt.counted, receipt.sequence))
@@ -233,7 +234,7 @@ class Batch:
             known[name] = Known(
                 sequence=sequence,
                 query=query,
-                items=json.loads(items),
+                page=items,
                 at=at,
                 counted=bool(counted),
                 waiting=bool(deferred),
@@ -241,15 +242,15 @@ class Batch:
         by_sequence = {each.sequence: each for each in known.values() if each.checked < self.recent.others}
         for shown, clicks in self._named("SELECT shown, clicks FROM feedback", "shown", list(by_sequence)):
             by_sequence[shown].waiting = False
-            by_sequence[shown].clicked.update(json.loads(clicks))
+            by_sequence[shown].click(json.loads(clicks))
         for each in by_sequence.values():
             each.checked = self.recent.others
         return known
 
 
-def _known(shown: Shown, sequence: int) -> Known:
+def _known(shown: Shown, sequence: int, page: str) -> Known:
     return Known(
-        sequence=sequence, query=shown.query, items=shown.items, at=shown.at, counted=shown.counted,
+        sequence=sequence, query=shown.query, page=page, at=shown.at, counted=shown.counted,
         waiting=shown.deferred, checked=sequence,
     )  # fmt: skip
 
@@ -258,8 +259,13 @@ def _row(sequence: int, shown: Shown, page: str) -> tuple[Any, ...]:
     return (
         sequence, shown.impression, shown.at, shown.query, page, shown.propensity,
         pack(shown.item_propensities), shown.policy, shown.model, shown.cluster, shown.user_key, shown.explored,
-        shown.deferred, shown.counted, shown.epoch,
+        shown.deferred, shown.counted, shown.epoch, None if shown.received is None else _listed(shown.received),
     )  # fmt: skip
+
+
+def _listed(items: Sequence[str]) -> str:
+    """A JSON list of texts; `json_text` takes thrice as long."""
+    return "[" + ",".join(map(_quoted, items)) + "]"
 
 
 def _unstorable(shown: Shown, page: str) -> Unstorable | None:
@@ -271,28 +277,30 @@ def _unstorable(shown: Shown, page: str) -> Unstorable | None:
     return None
 
 
-def _wrong(given: Given, known: dict[str, Known]) -> Exception | None:
+def _wrong(given: Given, pages: Mapping[str, Sequence[str | None]]) -> Exception | None:
     if len(given.event) > LONGEST or "\0" in given.event:
         return Unstorable(f"an event of more than {LONGEST} characters, or with a zero character")
-    if given.impression not in known:
+    if given.impression not in pages:
         return UnknownImpression(given.impression)
-    items = known[given.impression].items
+    items = pages[given.impression]
     return next((NotOnPage(item) for item in given.clicks if item not in items), None)
 
 
-def _counted(sequence: int, given: Given, impression: Known) -> tuple[tuple[Any, ...], Change | None, Receipt]:
+def _counted(
+    sequence: int, given: Given, impression: Known, items: Sequence[str | None]
+) -> tuple[tuple[Any, ...], Change | None, Receipt]:
     """A feedback's row, what it adds to the evidence, and its receipt."""
-    clicks = sorted({impression.items.index(item) + 1 for item in given.clicks})
-    fresh = [position for position in clicks if position not in impression.clicked] if impression.counted else []
+    clicks = sorted({items.index(item) + 1 for item in given.clicks})
+    new = impression.click(clicks)
+    fresh = new if impression.counted else []
     opens = impression.waiting and impression.counted
-    impression.clicked.update(clicks)
     impression.waiting = False
     late = given.at - impression.at > LATE
     row = (
         sequence, given.event, impression.sequence, json_text(clicks), json_text(fresh), opens, given.reward, given.at,
         late, given.digest,
     )  # fmt: skip
-    change = feedback_change(sequence, impression.query, impression.items, fresh, opens)
+    change = feedback_change(sequence, impression.query, items, fresh, opens)
     return row, change, Receipt(False, late, len(fresh), sequence)
 
 

@@ -47,6 +47,18 @@ class Claims:
         with self._lock:
             return [*self._own, *more()], self._answered
 
+    def mine(self, since: int, until: int, more: Callable[[], Iterable[Range]]) -> int | None:
+        """Up to which event all after `since` are ours and told; None where some up to `until` are others'."""
+        claims, answered = self.ranges(more)
+        for first, last in claims:
+            if last > since < until:
+                if first > since + 1:
+                    return None
+                if last > answered:  # not told yet
+                    return since
+                since = last
+        return since if since >= until else None
+
     def done_with(self, sequence: int) -> None:
         """Nobody will ask for claims up to this one again."""
         with self._lock:

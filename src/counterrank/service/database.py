@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -27,7 +28,11 @@ except ImportError:  # not on Windows: there SQLite's own waiting has to do
 
 WRITERS = 0x636F756E746572  # the number of PostgreSQL's lock that writers of a store take turns by
 TOGETHER = 64  # rows that SQLite takes in one statement: a power of two
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "cache_size=-65536", "temp_store=MEMORY")
+_PRAGMAS = (
+    "journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "cache_size=-16384", "temp_store=MEMORY",
+    "wal_autocheckpoint=16384", "journal_size_limit=67108864",  # where no supervisor does it earlier: see `checkpoint`
+)  # fmt: skip
+FRAMES = 2000  # pages in SQLite's log from which on it is begun anew
 _PATIENCE = {  # seconds until a PostgreSQL that does not answer counts as away
     "connect_timeout": 3,
     "keepalives_idle": 5,
@@ -61,6 +66,7 @@ class Database:
         if self.path is not None and not create and os.path.getsize(self.path) == 0:
             raise InputError(f"{self.name}: there is no store in it: check the path")
         self.engine = self._engine()
+        self._glance: sqlite3.Connection | None = None
         driver: Any = self.engine.dialect.dbapi
         self.errors: tuple[type[Exception], ...] = (DBAPIError, driver.Error)
         self.bad_data = (IntegrityError, DataError, driver.IntegrityError, driver.DataError)
@@ -81,7 +87,7 @@ class Database:
     def _engine(self) -> Engine:
         if self.lite:
             made = create_engine(
-                self.url, poolclass=QueuePool, pool_size=8, max_overflow=24,
+                self.url, poolclass=QueuePool, pool_size=8, max_overflow=24, pool_use_lifo=True,
                 connect_args={"isolation_level": None, "check_same_thread": False, "cached_statements": 256},
             )  # fmt: skip
             event.listen(made, "connect", _set_up)
@@ -150,6 +156,29 @@ class Database:
                 with contextlib.suppress(*self.errors):
                     self._end(connection, "ROLLBACK")
 
+    def glance(self) -> dict[str, int] | None:
+        """The numbers of the store, where that takes no longer than a few lines of Python: of SQLite; else None."""
+        if self.path is None:
+            return None
+        with self.away():
+            if self._glance is None:
+                self._glance = sqlite3.connect(self.path, timeout=0.05, isolation_level=None, check_same_thread=False)
+            return dict(self._glance.execute("SELECT name, value FROM meta"))
+
+    def checkpoint(self) -> None:
+        """Move what SQLite has in its log to where it belongs, while others write on, and let the log begin anew.
+
+        A writer that did it itself would keep all who wait for it waiting. Nobody waits for the first pass; during the
+        second writers do, but there is next to nothing left for it.
+        """
+        if not self.lite:
+            return
+        with self.away(), self.engine.connect() as connection:
+            _, frames, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)").one()
+            if frames >= FRAMES:
+                with Pen(self).turn(once=True):
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)").one()
+
     @contextmanager
     def away(self) -> Iterator[None]:
         """What a driver raises as Away, or as BadData where it is about the data."""
@@ -201,6 +230,9 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        if self._glance is not None:
+            self._glance.close()
+            self._glance = None
         self.engine.dispose()
 
 

@@ -6,6 +6,7 @@ time, and a run that was cut off can be run again.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -75,8 +76,10 @@ def erase_item(database: Database, item: str) -> Erased:
     """Take an item off all pages, and all that is known of it. A page keeps its other items and their positions."""
     if not item:
         raise InputError("an empty item: give the id of the item whose traces are to go")
-    where = "instr(items, ?) > 0" if database.lite else "strpos(items, %s) > 0"
-    found = _found(database, where, (json_text(item),))
+    where = "instr(items, ?) > 0 OR instr(received, ?) > 0"
+    if not database.lite:
+        where = "strpos(items, %s) > 0 OR strpos(received, %s) > 0"
+    found = _found(database, where, (json_text(item), json_text(item)))
     pages = 0
     advance(database)
     for some in _steps(found):
@@ -126,6 +129,7 @@ def _blank(database: Database, connection: Connection, item: str, sequences: Seq
             rest = [None if each == item else each for each in trace.items]
             pages.append((json_text(rest), trace.sequence))
     subtract(database, connection, "evidence", gone)
+    _blank_received(database, connection, item, sequences)
     if pages:
         update = database.statement("UPDATE impressions SET items = ? WHERE sequence = ?")
         connection.exec_driver_sql(update, pages)
@@ -133,6 +137,16 @@ def _blank(database: Database, connection: Connection, item: str, sequences: Seq
             text = f"DELETE FROM {table} WHERE {database.among('shown')}"  # noqa: S608
             connection.exec_driver_sql(text, listed(database, [sequence for _, sequence in pages]))
     return len(pages)
+
+
+def _blank_received(database: Database, connection: Connection, item: str, sequences: Sequence[int]) -> None:
+    """Put null in an item's place in what came before these pages were made."""
+    text = f"SELECT received, sequence FROM impressions WHERE received IS NOT NULL AND {database.among('sequence')}"  # noqa: S608
+    rows = [(json.loads(came), of) for came, of in connection.exec_driver_sql(text, listed(database, sequences))]
+    other = [(json_text([None if each == item else each for each in came]), of) for came, of in rows if item in came]
+    if other:
+        update = database.statement("UPDATE impressions SET received = ? WHERE sequence = ?")
+        connection.exec_driver_sql(update, other)
 
 
 def _forget_item(database: Database, connection: Connection, item: str) -> tuple[int, int]:

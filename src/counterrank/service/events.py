@@ -34,6 +34,7 @@ class Shown(Struct, frozen=True, kw_only=True, array_like=True, tag=0, gc=False)
     kept: str | None = None  # the page is kept under this key
     epoch: int = 0  # number of the policy setting under which the page was made
     user_key: str | None = None  # HMAC of the user alone: a user's traces are found by it
+    received: tuple[str, ...] | None = None  # the first k as they came; None where the page shows just these
 
 
 class Given(Struct, frozen=True, kw_only=True, array_like=True, tag=1, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +15,11 @@ import pyarrow as pa
 from counterrank.errors import InputError, unknown
 from counterrank.log.write import write_parts
 from counterrank.service.batch import unpack
+from counterrank.service.below import agrees
 from counterrank.service.database import Database
 from counterrank.words import counted
 
+Changing = Callable[[dict[str, Any]], dict[str, Any] | None]
 ROWS = 10_000  # in memory at a time
 SECONDS = 86_400
 _COLUMNS = {
@@ -34,7 +36,7 @@ _COLUMNS = {
 }
 _SHOWN = (
     "SELECT sequence, impression, at, query, items, propensity, item_propensities, policy, model, cluster, deferred, "
-    "counted FROM impressions"
+    "counted, received FROM impressions"
 )
 
 
@@ -95,8 +97,12 @@ def moment(text: str | None, name: str) -> float | None:
         ) from None
 
 
-def export(database: Database, path: Path, choice: Choice) -> Exported:
-    """Write the log of a store, of one moment, in the order of events, a few impressions in memory at a time."""
+def export(database: Database, path: Path, choice: Choice, change: Changing | None = None) -> Exported:
+    """Write the log of a store, of one moment, in the order of events, a few impressions in memory at a time.
+
+    `change`: makes another row of each, or none; there a row also has `received`, the first k items as they came, None
+    where that is not known.
+    """
     done = Exported()
     with database.reading() as connection:
         where, values = choice.where()
@@ -114,7 +120,9 @@ def export(database: Database, path: Path, choice: Choice) -> Exported:
             span,
         )
         schema = pa.schema({**_COLUMNS, **({"reward": pa.float64()} if done.reward else {})})
-        write_parts(_parts(_rows(shown, given, done), schema), schema, path)
+        rows = _rows(shown, given, done)
+        kept = rows if change is None else (other for row in rows if (other := change(row)) is not None)
+        write_parts(_parts(kept, schema), schema, path)
     return done
 
 
@@ -139,7 +147,8 @@ def _parts(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Tab
 def _rows(shown: Iterator[Any], given: Iterator[Any], done: Exported) -> Iterator[dict[str, Any]]:
     """Impressions that count, each with its feedback, which comes in the same order."""
     ahead = next(given, None)
-    for sequence, impression, at, query, items, propensity, packed, policy, model, cluster, deferred, counts in shown:
+    for row in shown:
+        sequence, impression, at, query, items, propensity, packed, policy, model, cluster, deferred, counts, came = row
         clicked: set[int] = set()
         rewards, replies = [], 0
         while ahead is not None and ahead[0] <= sequence:
@@ -167,7 +176,16 @@ def _rows(shown: Iterator[Any], given: Iterator[Any], done: Exported) -> Iterato
             "model": model,
             "impression": impression,
             "reward": math.fsum(rewards),
+            "received": _received(came, page, impression),
         }
+
+
+def _received(came: str | None, page: list[str], impression: str) -> list[str] | None:
+    """The first k items as they came; none where a store of old did not keep them."""
+    if came is not None:
+        erased = "(erased from what came, {})"
+        return [erased.format(j) if item is None else item for j, item in enumerate(json.loads(came), 1)]
+    return page if agrees(impression) == (1 << len(page)) - 1 else None
 
 
 def named(page: list[str | None]) -> list[str]:

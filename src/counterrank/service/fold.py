@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,7 +14,8 @@ from counterrank.service.follow import changes, number
 from counterrank.service.schema import pair_key
 
 STEP = 5000  # events read at a time
-CELLS = 4000  # cells written in one transaction, so that nobody waits long behind it
+CELLS = 500  # cells written in one transaction, so that nobody waits long behind it
+BREATH = 0.002  # seconds between two of them, in which those who wait get their turn
 Cells = dict[tuple[str, str, int], list[int]]
 
 
@@ -43,11 +45,13 @@ def advance(database: Database) -> int:
                 return folded
             until = min(last, folded + STEP)
             found = changes(database, connection, folded, until)
-        for cells, step in _parts(found, until):
+        for part, (cells, step) in enumerate(_parts(found, until)):
+            rows = _rows(cells)
+            time.sleep(BREATH if part else 0.0)
             with database.writing() as connection:
                 if number(connection, "folded_to") != (folded,):
                     break  # somebody else was quicker
-                add(database, connection, "evidence", cells)
+                write_cells(database, connection, "evidence", rows)
                 set_number(database, connection, "folded_to", step)
             folded = step
 
@@ -74,8 +78,12 @@ def _parts(found: list[Change], until: int) -> Iterator[tuple[Cells, int]]:
 
 def add(database: Database, connection: Connection, table: str, cells: Cells) -> None:
     """Add counts to a table of cells."""
-    rows = sorted((pair_key(query, item), p, query, item, *counts) for (query, item, p), counts in cells.items())
-    write_cells(database, connection, table, rows)
+    write_cells(database, connection, table, _rows(cells))
+
+
+def _rows(cells: Cells) -> list[tuple[Any, ...]]:
+    """Cells as rows, side by side as on disk."""
+    return sorted((pair_key(query, item), p, query, item, *counts) for (query, item, p), counts in cells.items())
 
 
 def write_cells(database: Database, connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> None:

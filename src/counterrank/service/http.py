@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from http import HTTPStatus
 from typing import Any
 
 from counterrank.service.bodies import Refused, encode
@@ -68,6 +69,22 @@ async def answer(
 
 async def refuse(send: Send, refused: Refused) -> None:
     """An error in our shape, with what its status asks for."""
+    more = _asked_for(refused)
+    await answer(send, refused.status, encode(refused.body()), more=more)
+
+
+def refusal(refused: Refused) -> tuple[bytes, bool]:
+    """The same as it goes over the line, and whether the connection may be kept."""
+    more = _asked_for(refused)
+    body = encode(refused.body())
+    head = [(_TYPE, JSON), (_LENGTH, b"%d" % len(body)), *more]
+    first = b"HTTP/1.1 %d %b\r\n" % (refused.status, HTTPStatus(refused.status).phrase.encode())
+    lines = b"".join(b"%b: %b\r\n" % each for each in head)
+    return first + lines + b"\r\n" + body, (b"connection", b"close") not in more
+
+
+def _asked_for(refused: Refused) -> list[tuple[bytes, bytes]]:
+    """Headers that a status asks for."""
     more = []
     if refused.retry is not None:
         more.append((b"retry-after", b"%d" % max(1, round(refused.retry + 0.499))))
@@ -78,4 +95,4 @@ async def refuse(send: Send, refused: Refused) -> None:
     if refused.status == 405 and refused.field:
         more.append((b"allow", refused.field.encode()))
         refused.field = None
-    await answer(send, refused.status, encode(refused.body()), more=more)
+    return more

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from counterrank.errors import InputError
 from counterrank.service.bodies import Refused
@@ -18,7 +18,6 @@ from counterrank.service.state import State
 from counterrank.service.store import Store
 
 log = logging.getLogger("counterrank.service")
-PRIOR = "prior.json"  # the file of a model
 PAUSE = 0.2  # seconds between looks at what others did
 STEP = 10_000  # events taken in at a time
 
@@ -33,7 +32,7 @@ class Knowledge:
         self.policies = Policies(settings.policies)
         self.setting = PolicySetting(settings.policy, settings.exploration, settings.randomise)
         self.ready = self.store_away = False
-        self.items_version = 0
+        self.items_version = self._model = 0
         self._following = asyncio.Lock()
         self._meanwhile: list[Change] | None = None
 
@@ -55,15 +54,17 @@ class Knowledge:
     async def _reload(self) -> None:
         """Another state from the store; what this worker writes meanwhile is added to it."""
         self._meanwhile = []
-        fresh = await asyncio.to_thread(self._fresh)
+        fresh, version = await asyncio.to_thread(self._fresh)
         meanwhile, self._meanwhile = self._meanwhile, None
         fresh.apply(each for each in meanwhile if each.sequence > fresh.loaded)
-        self.state = fresh
+        if fresh.prior is not self.state.prior:  # another was taken in meanwhile
+            fresh.believe(self.state.prior)
+        self.state, self.items_version = fresh, version  # features that were put meanwhile are followed again
 
-    def _fresh(self) -> State:
-        """Evidence as it is folded, and all events since: ours too."""
+    def _fresh(self) -> tuple[State, int]:
+        """Evidence as it is folded, and all events since: ours too; and the version of the features in it."""
         fresh = State(self.curve, self.state.prior)
-        self.items_version, features = self.store.features_since(0)
+        version, features = self.store.features_since(0)
         fresh.put(features)
         fresh.load(self.store.load())
         last = self.store.last()
@@ -73,7 +74,7 @@ class Knowledge:
             fresh.apply(each for each in changes if each.sequence <= until)
             fresh.as_of = until
         fresh.loaded = last
-        return fresh
+        return fresh, version
 
     async def follow(self) -> None:
         """Take in what other workers wrote: one at a time, or it would be counted twice."""
@@ -101,45 +102,80 @@ class Knowledge:
             self.state.put(features)
 
     async def follow_model(self) -> None:
-        """Take in another version of the prior, all of it at once; one that cannot be read changes nothing."""
+        """Take in another version of the prior, all of it at once; one that is damaged changes nothing."""
         serving = (await asyncio.to_thread(self.store.numbers)).get("model", 0)
-        if str(serving) == self.state.prior.version or not serving:
+        if serving == self._model:
             return
-        found = await asyncio.to_thread(self.store.model, serving)
-        if found is not None and PRIOR in found.files:
+        found = await asyncio.to_thread(self._prior, serving)
+        self._model = serving  # which is looked at once, also if it is damaged
+        if found is not None and found.version != self.state.prior.version:
+            self.state.believe(found)
+
+    def _prior(self, serving: int) -> Prior | None:
+        """This version, found whole; where nothing serves here yet, else the last whole one before it."""
+        versions = [serving] if serving else []
+        if self.state.prior.version is None:
+            versions += sorted((m.version for m in self.store.models() if m.version < serving), reverse=True)
+        for version in versions:
+            found = self.store.model(version)
             try:
-                self.state.believe(Prior.of_json(found.files[PRIOR], str(serving)))
+                return None if found is None else Prior.of_files(found.files, str(version))
             except InputError as error:
-                log.error("model", extra={"fields": {"version": serving, "error": str(error)}})
+                log.error("model", extra={"fields": {"version": version, "error": str(error)}})
+        return None
 
     async def watch(self) -> None:
         """Follow other workers, features, models and the setting for ever; a store that is away is tried again."""
-        turn = 0
         while True:
             await asyncio.sleep(PAUSE)
-            turn += 1
             try:
-                await self.follow()
-                if turn % 2 == 0:
-                    self.adopt(await asyncio.to_thread(self.store.setting))
-                    await self.follow_items()
-                    await self.follow_model()
+                numbers = self.store.glance()
+                if numbers is None:
+                    numbers = await asyncio.to_thread(self.store.numbers)
+                await self._catch_up(numbers)
                 self.store_away = False
             except Away:
                 self.store_away = True
             except Exception:
                 log.exception("watch")
 
+    async def _catch_up(self, numbers: Mapping[str, int]) -> None:
+        """Take in what these numbers of the store say is new."""
+        if not self._all_ours(numbers):
+            await self.follow()
+        if numbers["epoch"] > self.setting.epoch:
+            self.adopt(await asyncio.to_thread(self.store.setting))
+        if numbers["items_version"] > self.items_version:
+            await self.follow_items()
+        if numbers["model"] != self._model:
+            await self.follow_model()
+
+    def _all_ours(self, numbers: Mapping[str, int]) -> bool:
+        """Whether nobody else wrote anything: then nothing has to be read."""
+        state = self.state
+        if self._following.locked() or numbers["generation"] != state.generation:
+            return False
+        reached = self.store.mine(state.as_of, numbers["sequence"])
+        if reached is None:
+            return False
+        state.reached(reached)
+        return True
+
     async def refresh(self) -> None:
         """The policy setting as it stands in the store."""
         with contextlib.suppress(Away):
             self.adopt(await asyncio.to_thread(self.store.setting))
 
-    def adopt(self, setting: PolicySetting) -> None:
-        """Rank by this setting from now on. Where none was ever put, by that of the start."""
+    def adopt(self, setting: PolicySetting, *, read: bool = False) -> None:
+        """Rank by this setting from now on. Where none was ever put, by that of the start.
+
+        A policy directory is read anew, as it is where the setting was put, unless it was `read` just now.
+        """
         if setting.epoch > self.setting.epoch:
-            if not self.policies.knows(setting.name):
-                with contextlib.suppress(Refused):
+            try:
+                if not read:
                     self.policies.find(setting.name)
+            except Refused as error:
+                log.error("policy", extra={"fields": {"name": setting.name, "error": str(error)}})
             self.setting = setting
             self.shared.raise_epoch(setting.epoch)

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
 
-MOST = 32_768  # impressions that are remembered at most; about 1 KB each
+from msgspec import Struct
+
+MOST = 32_768  # impressions that are remembered at most; about half a KB each
 _WATCHED = ("generation", "forgotten_to", "base_impressions")  # one of them changes whenever events are deleted
 
 
-@dataclass(slots=True, kw_only=True)
-class Known:
+class Known(Struct, kw_only=True, gc=False):
     """An impression that a feedback names, as it stands in the database and in this batch."""
 
     sequence: int
     query: str
-    items: Sequence[str | None]
+    page: str  # a JSON list: thousands of lists would be a heap to look through for garbage
     at: float
     counted: bool
     waiting: bool  # deferred, and no feedback has named it yet
     checked: int = -1  # all feedback on it up to this event is known here
-    clicked: set[int] = field(default_factory=set)
+    clicked: int = 0  # bits of the positions that were clicked
+
+    @property
+    def items(self) -> list[str | None]:
+        """The page; None in the place of an item whose traces were erased."""
+        found: list[str | None] = json.loads(self.page)
+        return found
+
+    def click(self, positions: list[int]) -> list[int]:
+        """Those of these positions that were not clicked before; now they are."""
+        fresh = [position for position in positions if not self.clicked >> position & 1]
+        for position in fresh:
+            self.clicked |= 1 << position
+        return fresh
 
 
 class Recent:

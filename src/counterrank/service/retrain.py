@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
 from counterrank.errors import InputError
-from counterrank.regress import PRIOR_MODELS
+from counterrank.policy.directory import write_directory
+from counterrank.regress import LinearPrior
 from counterrank.regress.prior import Seen, without_features
+from counterrank.service.follow import number
 from counterrank.service.metrics import Metrics
 from counterrank.service.prior import Prior
 from counterrank.service.scoring import CLICKS, EXPOSURE, SHOWN, UNIT, WEIGHTED
@@ -23,7 +27,6 @@ from counterrank.service.store import Store
 
 log = logging.getLogger("counterrank.service")
 LIMIT = 1800.0  # seconds that a retraining may take
-FILE = "prior.json"
 
 
 class Retraining:
@@ -35,13 +38,14 @@ class Retraining:
         self.begun = 0.0
         self.at = time.monotonic()
         self.count: int | None = None
+        self._counted: tuple[int, int] | None = None  # up to which event feedback is counted, and how much it is
 
     def look(self) -> None:
         """Begin one if it is time, and see what became of the last."""
         if self.process is not None:
             self._finish()
             return
-        feedback = feedback_count(self.store)
+        feedback = self._feedback()
         if self.count is None:
             trained = [int(m.notes.get("feedback", 0)) for m in self.store.models()]
             self.count = max(trained, default=0)
@@ -52,6 +56,15 @@ class Retraining:
         if due:
             self.count, self.at = feedback, time.monotonic()
             self.begin()
+
+    def _feedback(self) -> int:
+        """How much feedback ever came: what was there is counted once, then only what is new."""
+        last = self.store.last()
+        if self._counted is None:
+            self._counted = (last, feedback_count(self.store, until=last))
+        since, total = self._counted
+        self._counted = (last, total + feedback_count(self.store, since, last))
+        return self._counted[1]
 
     def begin(self) -> None:
         job = {name: getattr(self.settings, name) for name in ("store", "examination", "evidence")}
@@ -89,10 +102,13 @@ class Retraining:
             self.process.wait()
 
 
-def feedback_count(store: Store) -> int:
-    """How much feedback the store has."""
+def feedback_count(store: Store, since: int | None = None, until: int | None = None) -> int:
+    """How much feedback came after an event, up to another; from the first on, what is folded away counts too."""
+    text = store.database.statement("SELECT COUNT(*) FROM feedback WHERE sequence > ? AND sequence <= ?")
     with store.database.reading() as connection:
-        return int(connection.exec_driver_sql("SELECT COUNT(*) FROM feedback").scalar() or 0)
+        span = (since or 0, (1 << 62) if until is None else until)
+        found = int(connection.exec_driver_sql(text, span).scalar() or 0)
+        return found if since is not None else found + number(connection, "base_feedback")[0]
 
 
 def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
@@ -119,7 +135,7 @@ def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
     plain = without_features(bare if len(bare.x) else seen)
     model = None
     if len(seen.shown().x):
-        model = PRIOR_MODELS["linear"]()
+        model = LinearPrior()
         model.fit(seen)
     prior = Prior(None, plain, names if model is not None else [], model)
     _check(prior, x, names)
@@ -127,7 +143,7 @@ def train(store: Store, examination: str, evidence: str) -> dict[str, object]:
         "pairs": len(clicks), "with_features": int((source >= 0).sum()), "features": len(names), "plain": list(plain),
         "feedback": feedback_count(store), "as_of": store.last(),
     }  # fmt: skip
-    added = store.add_model({FILE: prior.to_json().encode()}, notes)
+    added = store.add_model(prior.files(), notes)
     return {"version": added.version, **notes}
 
 
@@ -136,19 +152,38 @@ def _check(prior: Prior, x: object, names: list[str]) -> None:
     beliefs = prior.beliefs(np.asarray(x), names)
     if not (np.isfinite(beliefs).all() and (beliefs > 0).all()):
         raise InputError("the prior came out without a positive value for some item")
-    Prior.of_json(prior.to_json())
+    Prior.of_files(prior.files())
 
 
 def rollback(store: Store, version: int | None = None) -> int:
-    """Let an earlier version serve; none: the one before the one that serves."""
-    if version is None:
-        models = store.models()
-        serving = [m.version for m in models if m.active]
-        earlier = [m.version for m in models if serving and m.version < serving[0]]
-        if not earlier:
-            raise InputError("there is no earlier model to go back to")
-        version = max(earlier)
-    return store.activate_model(version).version
+    """Let an earlier version serve; none: the last whole one before the one that serves. A damaged one never does."""
+    if version is not None:
+        model_of(store, version)
+        return store.activate_model(version).version
+    models = store.models()
+    serving = [m.version for m in models if m.active]
+    for earlier in sorted((m.version for m in models if serving and m.version < serving[0]), reverse=True):
+        with contextlib.suppress(InputError):
+            return rollback(store, earlier)
+    raise InputError("there is no earlier model to go back to")
+
+
+def model_of(store: Store, version: int | None = None) -> tuple[int, Prior]:
+    """A version and its prior, found whole; none: the one that serves."""
+    found = store.model(version)
+    if found is None and version is None:
+        raise InputError("no model serves yet: there is one once a retraining has been done")
+    if found is None:
+        known = ", ".join(str(m.version) for m in store.models()) or "none"
+        raise InputError(f"there is no model {version} in the store: choose from {known}")
+    return found.version, Prior.of_files(found.files, str(found.version))
+
+
+def save_model(store: Store, path: str | Path, version: int | None = None) -> int:
+    """Write a version (none: the one that serves) as a policy directory; which it was."""
+    found, prior = model_of(store, version)
+    write_directory(prior.stored(), path)
+    return found
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from counterrank.service.openapi import document, page
 from counterrank.service.refusals import away
 
 HTML = b"text/html; charset=utf-8"
+FEATURES = 4096  # that items may have in all: every item has a number for each, in every worker
 
 
 async def put_items(call: Call) -> Answer:
@@ -27,6 +28,9 @@ async def put_items(call: Call) -> Answer:
         for name in each.features:
             text_of(name, f"items[{i}].features")
         items.append((text_of(each.id, f"items[{i}].id"), query, each.features))
+    names = set(call.service.state.names).union(*(features for _, _, features in items))
+    if len(names) > FEATURES:
+        raise invalid(f"there would be {len(names)} different features: at most {FEATURES} are taken", "items")
     try:
         stored = await asyncio.to_thread(call.service.store.put_items, items)
         await call.service.follow_items()
@@ -86,7 +90,7 @@ async def put_policy(call: Call) -> Answer:
     except Away as error:
         raise away(error) from None
     service.shared.raise_epoch(put.epoch)
-    service.adopt(put)
+    service.adopt(put, read=True)
     await service.flights.settle(put.epoch)
     return Answer(encode(said(put)))
 

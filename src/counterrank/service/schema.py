@@ -48,6 +48,7 @@ impressions = Table(
     Column("deferred", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
     Column("epoch", Integer, nullable=False),
+    Column("received", Text),  # the first k items as they came, a JSON list; null where the page shows just these
 )
 feedback = Table(
     "feedback",
@@ -157,7 +158,11 @@ def pair_key(query: str | None, item: str) -> bytes:
     return blake2b(b"%b:%b%b" % (length, (query or "").encode(), item.encode()), digest_size=16).digest()
 
 
-STEPS: list[Callable[[Connection], None]] = []  # the n-th makes version n + 1 of version n
+def _received(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE impressions ADD COLUMN received TEXT")
+
+
+STEPS: list[Callable[[Connection], None]] = [_received]  # the n-th makes version n + 1 of version n
 
 
 def version_of(connection: Connection) -> int:

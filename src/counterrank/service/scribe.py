@@ -6,6 +6,7 @@ longer than to write.
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -20,6 +21,7 @@ from counterrank.service.told import Messages, answered, operations_of
 
 BATCH = 1024  # operations that go into one transaction
 AT_ONCE = 1 << 20  # bytes that are read at a time
+COLLECT = (50_000, 50, 1000)  # how seldom garbage is looked for
 
 
 class Scribe:
@@ -77,7 +79,11 @@ def forked(url: str, board: Board, close: tuple[int, ...] = ()) -> tuple[int, so
     try:
         here.close()
         _alone(close)
-        Scribe(there, Database(url), board).run()
+        scribe = Scribe(there, Database(url), board)
+        gc.collect()
+        gc.freeze()  # what is written makes no cycles: to look for some would only hold up who waits
+        gc.set_threshold(*COLLECT)
+        scribe.run()
         code = 0
     finally:
         os._exit(code)

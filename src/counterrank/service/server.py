@@ -1,4 +1,4 @@
-"""The supervisor of a service: it opens the socket, keeps workers running, folds, forgets and retrains meanwhile."""
+"""The supervisor of a service: it opens the socket, and keeps workers running and the store in order."""
 
 from __future__ import annotations
 
@@ -16,25 +16,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterrank.errors import InputError
-from counterrank.service.alarms import alarms
 from counterrank.service.bodies import Refused
 from counterrank.service.database import parse
-from counterrank.service.events import Away, PolicySetting
+from counterrank.service.events import Away
 from counterrank.service.metrics import Metrics
 from counterrank.service.policies import Policies
-from counterrank.service.retrain import Retraining
 from counterrank.service.secret import read_secret, secret_path
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared, shared_path
 from counterrank.service.store import Store
 from counterrank.service.tokens import read_tokens
-from counterrank.service.traffic import Traffic
+from counterrank.service.upkeep import Upkeep
 from counterrank.service.worker import GRACE, Job
 
 log = logging.getLogger("counterrank.service")
-FOLD = 2.0  # seconds between folds of new events into the evidence
-FORGET = 3600.0
-LOOK = 10.0  # seconds between looks for alarms
 AGAIN = 1.0  # seconds before a worker that ended early is started anew
 
 
@@ -64,10 +59,9 @@ class Server:
             settings.secret, secret_path(self.store.database.url.render_as_string(hide_password=False), sqlite)
         )
         self.metrics = Metrics(self.shared)
-        self.retraining = Retraining(settings, self.store, self.metrics)
-        self.traffic = Traffic(self.store)
         self.children: list[Child] = []
         self.stopping = threading.Event()
+        self.upkeep = Upkeep(settings, self.store, self.metrics, self.stopping)
         self.socket = _listening(settings.host, settings.port)
         self.port = int(self.socket.getsockname()[1])
 
@@ -106,42 +100,9 @@ class Server:
 
     def run(self) -> None:
         """Keep workers running and the store in order, until `stopping` is set."""
-        folded = looked = time.monotonic()
-        forgotten = looked - FORGET
+        self.upkeep.start()
         while not self.stopping.wait(0.1):
             self._replace()
-            now = time.monotonic()
-            if now - folded >= FOLD:
-                folded = now
-                self._quietly(self.store.fold)
-                self._quietly(self.retraining.look)
-            if now - looked >= LOOK:
-                looked = now
-                self._quietly(self._look)
-            if self.settings.keep_days is not None and now - forgotten >= FORGET:
-                forgotten = now
-                self._quietly(lambda: self.store.forget(float(self.settings.keep_days or 0)))
-
-    def _look(self) -> None:
-        """Raise alarms, in the log and in metrics."""
-        self.traffic.catch_up()
-        setting = self.store.setting()
-        if not setting.epoch:
-            setting = PolicySetting(self.settings.policy, self.settings.exploration, self.settings.randomise)
-        for each in alarms(setting, self.traffic):
-            name = f"alarm_{each['name']}"
-            if each["active"] and not self.metrics.total(name):
-                log.error("alarm", extra={"fields": each})
-            self.metrics.put(name, float(each["active"]))
-
-    def _quietly(self, work: Any) -> None:
-        """What is tried again later, if the store is away now."""
-        try:
-            work()
-        except Away as error:
-            log.warning("store away", extra={"fields": {"error": str(error)}})
-        except Exception:
-            log.exception("maintenance")
 
     def _replace(self) -> None:
         """Start a worker anew in the place of one that ended."""
@@ -167,7 +128,7 @@ class Server:
                 child.process.kill()
                 child.process.wait()
             _close(child.process)
-        self.retraining.stop()
+        self.upkeep.end()
         with contextlib.suppress(Away):
             self.store.fold()
         self.store.close()

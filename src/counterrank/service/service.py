@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 import time
@@ -52,9 +53,9 @@ from counterrank.service.kept import Kept, Key, key_of
 from counterrank.service.knowledge import Knowledge
 from counterrank.service.metrics import Metrics
 from counterrank.service.page import Drawn
-from counterrank.service.policies import BUILT_IN, NONE
+from counterrank.service.policies import BUILT_IN, Directory
 from counterrank.service.refusals import away
-from counterrank.service.scoring import BY_POSTERIOR, base_order
+from counterrank.service.scoring import SCORE, base_order
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
 from counterrank.service.state import State
@@ -101,6 +102,7 @@ class Service(Knowledge):
         self.started, self.traffic = time.time(), Traffic(store)
         self.random = random.Random()
         self.by_exposure = float(settings.evidence == "exposure")
+        self.judging = asyncio.Lock()  # of dry runs
 
     async def begin(self) -> None:
         """Draw numbers that no other worker draws, compile what ranks, and know all that has happened."""
@@ -171,7 +173,7 @@ class Service(Knowledge):
             at=time.time(),
             segment=None if body.segment is None else text_of(body.segment, "segment"),
             request=None if body.request is None else text_of(body.request, "request"),
-            digest=None if body.request is None else digest_of(raw),
+            digest=None if body.request is None else digest_of(raw, self.secret),
             user=None if body.user is None else text_of(body.user, "user"),
             deferred=body.defer,
         )
@@ -185,6 +187,8 @@ class Service(Knowledge):
     ) -> tuple[Shown, bytes]:
         """A page under a setting, as it is stored and as it is answered."""
         order, out, by = self.ordered(asked, setting)
+        if setting.name == "logging":
+            self._apprentice(asked, setting, order)
         m, k = len(asked.items), asked.k
         pool = pages.pool_size(m, self.settings.pool, k)
         if kept is not None:
@@ -192,7 +196,7 @@ class Service(Knowledge):
         else:
             draws = self.random.random if key is None else pages.draws_from(key.seed)
             drawn = pages.draw(order[:pool].tolist(), k, pool, setting.randomise, draws)
-        items = tuple([asked.items[place] for place in drawn.places])
+        items, received = tuple([asked.items[place] for place in drawn.places]), tuple(asked.items[:k])
         counted = key is None or self.visits.human(key.user, asked.at)
         if not counted:
             self.metrics.add("crawled")
@@ -209,6 +213,7 @@ class Service(Knowledge):
             counted=counted, request=asked.request, digest=asked.digest,
             answer=content if asked.request is not None else None, kept=None if key is None else key.kept,
             epoch=setting.epoch, user_key=None if key is None else key.user,
+            received=None if received == items else received,
         )  # fmt: skip
         return shown, content
 
@@ -223,11 +228,6 @@ class Service(Knowledge):
         budget = float(math.ceil(settings.new_share * asked.k - 1e-9))
         how = (setting.exploration, self.by_exposure, float(settings.new_below), budget, float(asked.k))
         order = base_order(at, state.counts, state.belief, own, given, (float(ranks.by), *how), out)
-        if setting.name == "logging":
-            best = base_order(
-                at, state.counts, state.belief, own, NONE, (float(BY_POSTERIOR), *how), np.empty_like(out)
-            )
-            self._apprentice(order[: asked.k], best[: asked.k])
         return order, out, ranks.by
 
     def _own_beliefs(self, asked: Asked) -> Any:
@@ -241,8 +241,10 @@ class Service(Knowledge):
             out[given] = self.state.prior.beliefs(x, names)
         return out
 
-    def _apprentice(self, shown: Any, best: Any) -> None:
+    def _apprentice(self, asked: Asked, setting: PolicySetting, received: Any) -> None:
         """How the posterior's page would have differed from the one in the order received."""
+        best = self.ordered(asked, replace(setting, name="ebrank"))[0][: asked.k]
+        shown = received[: asked.k]
         self.metrics.add("apprentice_pages")
         if (shown != best).any():
             self.metrics.add("apprentice_differed")
@@ -315,7 +317,7 @@ class Service(Knowledge):
         clicks = tuple(dict.fromkeys(text_of(item, f"clicks[{i}]") for i, item in enumerate(body.clicks)))
         given = Given(
             event=text_of(body.event, "event"), impression=text_of(body.impression, "impression"), clicks=clicks,
-            reward=body.reward, at=moment(body.at, now), digest=digest_of(raw),
+            reward=body.reward, at=moment(body.at, now), digest=digest_of(raw, self.secret),
         )  # fmt: skip
         try:
             receipt, _ = await self.store.give(given)
@@ -361,15 +363,16 @@ class Service(Knowledge):
         drawn = pages.draw(order[:pool].tolist(), asked.k, pool, self.setting.randomise, lambda: 1.0)
         return [msgspec.to_builtins(each) for each in self._placed(asked, drawn, out, by, False)]
 
-    def rankings(self, name: str, most: int) -> dict[str, list[str]]:
-        """The base page of each query that is known, of the items that it knows."""
-        setting, found = replace(self.setting, name=name), {}
-        for query, rows in list(self.state.queries.items())[:most]:
-            items = list(rows)
-            asked = Asked(query=query, items=items, own=None, k=min(self.settings.k, len(items)), at=0.0)
-            order, _, _ = self.ordered(asked, setting)
-            found[query] = [items[place] for place in order[: asked.k]]
-        return found
+    def base_page(self, query: str, name: str) -> list[str]:
+        """The base page of a query by a policy, of the items that are known of the query."""
+        items = list(self.state.queries.get(query, ()))
+        if not items:
+            return []
+        asked = Asked(query=query, items=items, own=None, k=min(self.settings.k, len(items)), at=0.0)
+        order, out, _ = self.ordered(asked, replace(self.setting, name=name))
+        if isinstance(self.policies.get(name), Directory):  # what it does not rank stands where it came: here, anywhere
+            order = order[out[order, SCORE] > len(items)]
+        return [items[place] for place in order[: asked.k]]
 
 
 def _again(kept: Page, items: Sequence[str], randomise: float, pool: int) -> Drawn:

@@ -16,7 +16,7 @@ from counterrank.service.catalogue import Features
 from counterrank.service.database import Database
 from counterrank.service.erase import Erased, erase_item, erase_user
 from counterrank.service.events import Change, Evidence, Given, Model, Page, PolicySetting, Receipt, Shown
-from counterrank.service.export import Choice, Exported, export
+from counterrank.service.export import Changing, Choice, Exported, export
 from counterrank.service.follow import changes, check_there, number
 from counterrank.service.retention import Forgotten, forget
 from counterrank.service.schema import NUMBERS
@@ -156,6 +156,10 @@ class Store:
         """Bring the evidence up to the last event; its sequence."""
         return fold.advance(self.database)
 
+    def checkpoint(self) -> None:
+        """Let SQLite's log begin anew, while others write."""
+        self.database.checkpoint()
+
     def verify(self) -> Verified:
         """Fold all events anew and compare with the evidence, pair by pair."""
         return verify(self.database)
@@ -190,6 +194,17 @@ class Store:
         """Let this version serve."""
         return priors.activate(self.database, version)
 
+    def glance(self) -> dict[str, int] | None:
+        """The same without a thread to wait in, where that is possible."""
+        return self.database.glance()
+
+    def mine(self, since: int, until: int) -> int | None:
+        """Up to which event all after `since` are this worker's own and told; None where others' are among them."""
+        reached = self.writer.mine(since, until)
+        if reached is not None:
+            self.writer.done_with(reached)
+        return reached
+
     def numbers(self) -> dict[str, int]:
         """All numbers of the store at one moment, by one small read: sequence, epoch, items_version, model, …"""
         with self.database.reading() as connection:
@@ -213,9 +228,9 @@ class Store:
         """Fill this store, which is empty, from a backup; the last event in it."""
         return restore(path, self.database)
 
-    def export(self, path: str | Path, choice: Choice | None = None) -> Exported:
-        """Write the log of what was shown and clicked."""
-        return export(self.database, Path(path), choice or Choice())
+    def export(self, path: str | Path, choice: Choice | None = None, change: Changing | None = None) -> Exported:
+        """Write the log of what was shown and clicked; `change`, where given, makes another row of each, or none."""
+        return export(self.database, Path(path), choice or Choice(), change)
 
     def import_log(self, log: Any, *, engine: str | Engine = "duckdb", again: bool = False) -> Imported:
         """Begin with the evidence of a log."""

@@ -87,6 +87,10 @@ class Writer:
         """Ranges of sequences that are ours, in order; and up to which of them callers have been answered."""
         return self._claims.ranges()
 
+    def mine(self, since: int, until: int) -> int | None:
+        """As of `Apart`; a thread's claims are told before the event loop has heard of them, so this cannot tell."""
+        return since if since >= until else None
+
     def done_with(self, sequence: int) -> None:
         """Nobody will ask for claims up to this one again."""
         self._claims.done_with(sequence)

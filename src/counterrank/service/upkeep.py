@@ -1,0 +1,93 @@
+"""What a supervisor does for a store, when workers leave it time: folds, forgets, looks for alarms, retrains."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from counterrank.service.alarms import alarms
+from counterrank.service.events import Away, PolicySetting
+from counterrank.service.metrics import Metrics
+from counterrank.service.retrain import Retraining
+from counterrank.service.settings import Settings
+from counterrank.service.store import Store
+from counterrank.service.traffic import Traffic
+
+log = logging.getLogger("counterrank.service")
+FOLD = 2.0  # seconds between folds of new events into the evidence
+LOG = 1.0  # seconds between looks at SQLite's log
+FORGET = 3600.0
+LOOK = 10.0  # seconds between looks for alarms
+PATIENCE = 30.0  # seconds that it may take to end
+NICE = 10  # how much more often workers get their turn
+
+
+@dataclass
+class Turn:
+    """Something to do every so many seconds, and when it is due."""
+
+    work: Callable[[], object]
+    every: float
+    due: float
+
+
+class Upkeep(threading.Thread):
+    """A thread of the supervisor, until `stopping` is set. What it starts also gives way to workers."""
+
+    def __init__(self, settings: Settings, store: Store, metrics: Metrics, stopping: threading.Event) -> None:
+        super().__init__(name="counterrank-upkeep", daemon=True)
+        self.settings, self.store, self.metrics, self.stopping = settings, store, metrics, stopping
+        self.retraining = Retraining(settings, store, metrics)
+        self.traffic = Traffic(store)
+        now = time.monotonic()
+        self._turns = [Turn(store.checkpoint, LOG, now + LOG), Turn(self._fold, FOLD, now + FOLD)]
+        self._turns += [Turn(self.look, LOOK, now + LOOK)]
+        self._turns += [Turn(self._forget, FORGET, now)] if settings.keep_days is not None else []
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):  # of this thread alone, where the system can
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + NICE)
+        while not self.stopping.wait(0.1):
+            for turn in self._turns:
+                if time.monotonic() >= turn.due and not self.stopping.is_set():
+                    self._quietly(turn.work)
+                    turn.due = time.monotonic() + turn.every
+
+    def _fold(self) -> None:
+        self.store.fold()
+        self.retraining.look()
+
+    def _forget(self) -> None:
+        self.store.forget(float(self.settings.keep_days or 0))
+
+    def look(self) -> None:
+        """Raise alarms, in the log and in metrics."""
+        self.traffic.catch_up()
+        setting = self.store.setting()
+        if not setting.epoch:
+            setting = PolicySetting(self.settings.policy, self.settings.exploration, self.settings.randomise)
+        for each in alarms(setting, self.traffic):
+            name = f"alarm_{each['name']}"
+            if each["active"] and not self.metrics.total(name):
+                log.error("alarm", extra={"fields": each})
+            self.metrics.put(name, float(each["active"]))
+
+    def _quietly(self, work: Callable[[], object]) -> None:
+        """What is tried again later, if the store is away now."""
+        try:
+            work()
+        except Away as error:
+            log.warning("store away", extra={"fields": {"error": str(error)}})
+        except Exception:
+            log.exception("maintenance")
+
+    def end(self) -> None:
+        """Wait for what it does, and end a retraining that it began."""
+        if self.is_alive():
+            self.join(PATIENCE)
+        self.retraining.stop()
