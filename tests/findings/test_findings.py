@@ -12,7 +12,7 @@ import scipy.stats
 import counterrank as cr
 from counterrank.engine import open_engine
 from counterrank.estimate import Item
-from counterrank.findings.click_model import by_position, used_cells
+from counterrank.findings.click_model import misfits
 from counterrank.findings.diagnosis import Finding
 from counterrank.findings.tails import skewness, tail_of
 from counterrank.setting.plan import plan_for
@@ -191,7 +191,7 @@ def test_a_click_model_that_holds_is_seldom_rejected() -> None:
         run = open_engine("duckdb").count(question.log, plan_for(Item.needs, question))
         evidence = question.evidence(run, Item.needs).judging(question.target)
         curve = evidence.examination
-        rejected += by_position(used_cells(evidence, curve), curve).chance < 0.05
+        rejected += misfits(evidence, curve)[0].chance < 0.05
     assert 0.005 <= rejected / runs <= 0.1
 
 

@@ -3,7 +3,7 @@ the top alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -54,7 +54,7 @@ def below(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[str
     return merged(out)
 
 
-def _picked(directions: list[Matrix]) -> list[Matrix]:
+def _picked(directions: Sequence[Matrix] | Matrix) -> list[Matrix]:
     return [directions[at] for at in FURTHER_DOWN]
 
 

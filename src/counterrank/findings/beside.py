@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterrank.compiled import njit
 from counterrank.findings.strata import Matrix, Strata
 from counterrank.ids import Codes
 from counterrank.records import dataclass
@@ -28,15 +29,28 @@ class Appeal:
         expected = np.bincount(strata.pair, shown * rate[strata.place], pairs)
         return cls((np.bincount(strata.pair, clicked, pairs) + PRIOR) / (expected + PRIOR), rate)
 
-    def around(self, rows: Codes) -> list[Matrix]:
-        """Of rankings: the clicks to be expected above and below each item, and its neighbours' appeal."""
-        inside = rows >= 0
-        appeal = np.where(inside, self.of_pair[rows], 0.0)
-        clicks = appeal * self.by_position
-        upto = np.cumsum(clicks, axis=1)
-        before, after = np.zeros_like(appeal), np.zeros_like(appeal)
-        before[:, 1:], after[:, :-1] = appeal[:, :-1], appeal[:, 1:]
-        return [upto - clicks, upto[:, -1:] - upto, before, after]
+    def around(self, rows: Codes) -> Matrix:
+        """(4, G, K) of rankings: the clicks to be expected above and below each item, and its neighbours' appeal."""
+        out = np.zeros((len(NAMES), *rows.shape))
+        _around(rows, self.of_pair, self.by_position, out)
+        return out
+
+
+@njit(nogil=True)
+def _around(rows, of_pair, by_position, out):  # type: ignore[no-untyped-def]
+    above, below, before, after = out[0], out[1], out[2], out[3]
+    for g in range(rows.shape[0]):
+        upto, last = 0.0, 0.0
+        for k in range(rows.shape[1]):
+            appeal = of_pair[rows[g, k]] if rows[g, k] >= 0 else 0.0
+            above[g, k], before[g, k] = upto, last
+            upto += appeal * by_position[k]
+            below[g, k] = upto
+            if k > 0:
+                after[g, k - 1] = appeal
+            last = appeal
+        for k in range(rows.shape[1]):
+            below[g, k] = upto - below[g, k]
 
 
 def any_above(chances: Matrix) -> Matrix:

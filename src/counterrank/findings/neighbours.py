@@ -17,6 +17,7 @@ from counterrank.findings.tested import SOME, Tested, graded, half_of
 from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.hashing import distinct
 from counterrank.statistics.pairs import sum_by
 from counterrank.words import number, percent
 
@@ -70,17 +71,19 @@ def by_neighbour(strata: Strata, step: int) -> Groups:
         beside[:, :-step] = strata.rows[:, step:]
     some = (beside >= 0) & (strata.rows >= 0)
     size = int(strata.rows.max(initial=0)) + 1
-    keys, at = np.unique(strata.cell[some].astype(np.int64) * size + beside[some], return_inverse=True)
-    n = np.bincount(at, np.broadcast_to(strata.number[:, None], some.shape)[some], len(keys))
-    hits = np.bincount(at, (strata.number[:, None] * strata.clicks)[some], len(keys))
-    cell, neighbour = np.divmod(keys, size)
+    cell, neighbour = strata.cell[some], beside[some]
+    first, at = distinct((cell * size + neighbour).view(np.uint64))
+    n = np.bincount(at, np.broadcast_to(strata.number[:, None], some.shape)[some], len(first))
+    hits = np.bincount(at, (strata.number[:, None] * strata.clicks)[some], len(first))
+    cell, neighbour = cell[first], neighbour[first]
     whole, clicks = shown[cell], clicked[cell]
     rest = np.maximum(whole - 1, 1)
     variance = n * (whole - n) * clicks * (whole - clicks) / (whole**2 * rest)
-    both, of = np.unique(strata.pair[cell] * size + neighbour, return_inverse=True)
+    pair = strata.pair[cell]
+    both, of = distinct((pair * size + neighbour).view(np.uint64))
     gap, spread, seen = (sum_by(of, each, len(both)) for each in (hits - n * clicks / whole, variance, n))
     expected = sum_by(of, n * clicks / whole, len(both))
-    return _groups(both // size, gap, spread, seen, expected)
+    return _groups(pair[both], gap, spread, seen, expected)
 
 
 def _groups(pair: Any, gap: Matrix, spread: Matrix, seen: Matrix, expected: Matrix) -> Groups:

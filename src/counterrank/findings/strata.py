@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.findings.strata_sums import add_to_strata, add_up
 from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.chi_square import upper_tail
-from counterrank.statistics.pairs import sum_by
+from counterrank.statistics.hashing import distinct
 from counterrank.statistics.sample import Sample
 
 Matrix = NDArray[np.float64]
@@ -96,9 +97,13 @@ class Strata:
     def of(cls, sample: Sample) -> Strata:
         rows = sample.rows
         positions = rows.shape[1]
-        keys, cell = np.unique(rows * positions + np.arange(positions), return_inverse=True)
+        every = (rows * positions + np.arange(positions)).ravel()
+        first, of = distinct(every.view(np.uint64))
+        order = np.argsort(every[first])
+        keys, number = every[first[order]], np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
         outside = int(np.searchsorted(keys, 0))  # beyond the end keys are below 0, and come first
-        cell = cell.reshape(rows.shape) - outside
+        cell = number[of].reshape(rows.shape) - outside
         return cls(
             queries=sample.queries,
             rows=rows,
@@ -124,11 +129,6 @@ class Strata:
         """(strata,)"""
         return np.asarray(self.keys % self.rows.shape[1], dtype=np.int64)
 
-    def summed(self, values: Matrix, number: Matrix | None = None) -> Matrix:
-        """(strata,) Σ of the values of each impression at its stratum."""
-        n = self.number if number is None else number
-        return sum_by(self.cell.ravel(), (n[:, None] * values).ravel(), len(self.keys) + 1)[:-1]
-
     def rates(self, number: Matrix | None = None) -> tuple[Matrix, Matrix]:
         """(strata,) impressions and clicks."""
         if number is None:
@@ -140,7 +140,14 @@ class Strata:
         return self._counted(self.number)
 
     def _counted(self, number: Matrix) -> tuple[Matrix, Matrix]:
-        return self.summed(np.ones(self.rows.shape), number), self.summed(self.clicks, number)
+        shown, clicked = self._sums(np.zeros((0, *self.rows.shape)), number)
+        return shown, clicked
+
+    def _sums(self, directions: Matrix, number: Matrix) -> Matrix:
+        """(2 + D, strata) impressions, clicks, and the sum of each direction."""
+        sums = np.zeros((2 + len(directions), len(self.keys)))
+        add_to_strata(self.cell, self.clicks, number, directions, sums)
+        return sums
 
     def at(self, table: Matrix) -> Matrix:
         """(G, K) a number of each stratum where it is shown, 0 beyond the end."""
@@ -157,34 +164,28 @@ class Strata:
         first = np.random.default_rng(0).binomial(self.number.astype(np.int64), 0.5).astype(np.float64)
         return first, self.number - first
 
-    def means(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Matrix:
+    def means(self, directions: Sequence[Matrix] | Matrix, number: Matrix | None = None) -> Matrix:
         """(D, strata) the mean of each direction."""
-        shown, inside = self.rates(number)[0], self.inside
-        sums = [self.summed(f * inside, number) for f in directions]
+        shown, _, *sums = self._sums(np.asarray(directions), self.number if number is None else number)
         return np.stack([np.divide(each, shown, out=np.zeros_like(shown), where=shown > 0) for each in sums])
 
-    def score(self, directions: Sequence[Matrix], number: Matrix | None = None) -> Scores:
+    def score(self, directions: Sequence[Matrix] | Matrix, number: Matrix | None = None) -> Scores:
         """Directions are (G, K). Residuals are made longer by √(n/(n − 1)): a stratum's rate is its own mean."""
         n = self.number if number is None else number
-        shown, clicked = self.rates(number)
+        stacked = np.asarray(directions)
+        shown, clicked, *sums = self._sums(stacked, n)
         rate = np.divide(clicked, shown, out=np.zeros_like(shown), where=shown > 0)
         longer = np.sqrt(np.divide(shown, shown - 1, out=np.zeros_like(shown), where=shown > 1))
-        expected = self.at(rate)
-        residual = (self.clicks - expected) * self.at(longer)
-        weight = n[:, None] * self.inside
-        means, centred = self.means(directions, number), []
-        for f, mean in zip(directions, means, strict=True):
-            gap = f - self.at(mean)
-            gap[np.abs(gap) <= ROUNDING * np.abs(f).max(initial=0.0)] = 0.0
-            centred.append(gap * weight)  # times the impressions
-        flat = np.stack([z.ravel() for z in centred])
-        page = np.stack([(z * residual).sum(axis=1) for z in centred])
+        means = np.stack([np.divide(each, shown, out=np.zeros_like(shown), where=shown > 0) for each in sums])
+        nothing = ROUNDING * np.abs(stacked).max(axis=(1, 2), initial=0.0)
+        total, information, page = add_up(
+            self.cell, self.clicks, n, stacked, np.stack([rate, longer]), means, nothing
+        )  # fmt: skip
         once = np.divide(1.0, n, out=np.zeros_like(n), where=n > 0)
-        each = (once[:, None] * expected).ravel()
         return Scores(
-            total=flat @ self.clicks.ravel(),
+            total=total,
             variance=(page * once) @ page.T,
-            information=(flat * each) @ flat.T,
+            information=information,
             means=means,
             clicks=float(clicked[shown > 1].sum()),
             pages=_effective(page * once, n),

@@ -20,7 +20,7 @@ from counterrank.statistics.sample import Sample
 DRAWS = 1 << 13  # rankings of a policy, over all queries of the sample
 SOME, MUCH = 0.25, 1.0  # of half the interval: how large a bias matters, and how large a one makes it worthless
 
-Around = tuple[int, Codes, list[Matrix]]  # of a policy's rankings: its sign, their strata, and directions
+Around = tuple[int, Codes, Sequence[Matrix] | Matrix]  # of a policy's rankings: its sign, their strata, and directions
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,25 @@ def ranking_keys(queries: Codes, items: Codes, lengths: Codes) -> NDArray[np.uin
 
 def distinct(keys: NDArray[np.uint64]) -> tuple[Codes, Codes]:
     """Where each distinct key comes first, in the order they are met, and the number of each key among these."""
-    _, first, of = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    return first[order], number[of]
+    slots = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), dtype=np.int64)
+    first, number = np.empty(len(keys), dtype=np.int64), np.empty(len(keys), dtype=np.int64)
+    return first[: _number(keys, slots, first, number, SECRET)].copy(), number
+
+
+@njit(nogil=True)
+def _number(keys, slots, first, number, secret):  # type: ignore[no-untyped-def]
+    """How many keys are distinct; slots hold the number of a key plus one."""
+    mask, size = np.uint64(len(slots) - 1), 0
+    for i in range(len(keys)):
+        at = mix(keys[i] * secret[0] + secret[1]) & mask
+        while slots[at] != 0 and keys[first[slots[at] - 1]] != keys[i]:
+            at = (at + np.uint64(1)) & mask
+        if slots[at] == 0:
+            first[size] = i
+            size += 1
+            slots[at] = size
+        number[i] = slots[at] - 1
+    return size
 
 
 @njit(inline="always")
