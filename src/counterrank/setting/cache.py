@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import ref
+
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from counterrank.setting.evidence import LogEvidence
@@ -39,6 +42,31 @@ class Cache:
             self._kept[key] = make()
         found: T = self._kept[key]
         return found
+
+
+class Recent(Generic[T]):
+    """What was last made of a few arrays, for as long as these are there: a short log's are looked at several times.
+
+    >>> import numpy as np
+    >>> one, recent = np.zeros(2), Recent()
+    >>> recent.of(one, lambda: "made"), recent.of(one, lambda: "made again")
+    ('made', 'made')
+    """
+
+    MOST = 8
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[ref[NDArray[Any]], T]] = {}
+
+    def of(self, array: NDArray[Any], make: Callable[[], T]) -> T:
+        found = self._kept.get(id(array))
+        if found is not None and found[0]() is array:
+            return found[1]
+        made = make()
+        for old in list(self._kept)[: 1 - self.MOST]:
+            self._kept.pop(old, None)
+        self._kept[id(array)] = ref(array), made
+        return made
 
 
 def shared(*, target: bool, clip: bool) -> Callable[[Callable[[E], T]], Callable[[E], T]]:

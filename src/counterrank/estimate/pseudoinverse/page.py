@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import field
 from functools import cache
 
 import numpy as np
@@ -19,7 +20,7 @@ from counterrank.estimate.pseudoinverse.gamma import LogGamma
 from counterrank.estimate.pseudoinverse.pinv import ILL
 from counterrank.policy.product import BoundSlots
 from counterrank.records import dataclass
-from counterrank.setting.cache import shared
+from counterrank.setting.cache import Recent, shared
 from counterrank.setting.evidence import Evidence, LogEvidence
 from counterrank.statistics.cells import of_rankings
 from counterrank.statistics.pairs import sum_by
@@ -39,6 +40,7 @@ class PageSums:
     )
 
     limits: tuple[float, float] | None = None  # between what numbers a weight can lie, where that is not its reach
+    read: Recent[tuple[Vector, Vector | None]] = field(default_factory=Recent, repr=False, compare=False)
 
     def influence(self, evidence: Evidence, shift: float, value: Vector | float, gain: float = 1.0) -> Influence:
         """`gain` times w·(reward − shift), less value, which may be one per query."""
@@ -50,13 +52,19 @@ class PageSums:
             q = chunk.queries
             if u is None:
                 return alike(len(q), gain, -gain * shift - out[q], 1.0, counts.origin)
-            w = of_rankings(counts.cells, u, chunk.rows)
-            w = np.where(np.abs(w) > NONE, w, 0.0)
-            centre = of_rankings(counts.cells, self.phi, chunk.rows) if self.phi is not None else shift
+            w, fitted = self.read.of(chunk.rows, lambda: self._of(evidence, chunk))
+            centre = shift if fitted is None else fitted
             slope, none = gain * w, np.zeros(len(q))
             return Moved(slope, back[q] - slope * centre, none, w, none > 0, slope * counts.origin)
 
         return moved
+
+    def _of(self, evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector | None]:
+        """The weight of each ranking, and its expected reward."""
+        assert self.u is not None  # noqa: S101 - else every weight is 1
+        w = of_rankings(evidence.counts.cells, self.u, chunk.rows)
+        fitted = of_rankings(evidence.counts.cells, self.phi, chunk.rows) if self.phi is not None else None
+        return np.where(np.abs(w) > NONE, w, 0.0), fitted
 
     def reach(self) -> tuple[float, float]:
         """Between what numbers a weight can lie."""
