@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterrank.click.base import Floats
 from counterrank.records import dataclass
@@ -14,6 +15,9 @@ Objective = Callable[[Floats], tuple[float, Floats, Floats]]  # the value, its g
 _RIDGE = 1e-8  # relative to the information's diagonal: what the data do not tell stays where it is
 _STRIDE = 2.0  # the longest step of a parameter
 _TRIALS = 30
+_POLISHES = 60
+_LEVEL = 1e-4  # a slope that counts as none
+_APART = 1e-4  # of the places between which a gradient's fall is measured
 
 
 @dataclass
@@ -60,20 +64,40 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
 
 
 def polished(objective: Objective, at: Ascent, low: Floats, high: Floats) -> Ascent:
-    """The same with a search that takes no information on trust: for few terms, of which that tells little."""
-    from scipy.optimize import minimize  # slow to import
+    """The same with a curvature that takes no information on trust, from differences of the gradient: for few terms,
+    of which that tells little, and of which a gradient costs next to nothing."""
+    for _ in range(_POLISHES):
+        free = ~(((at.at <= low) & (at.gradient < 0)) | ((at.at >= high) & (at.gradient > 0)))
+        if not free.any() or np.abs(at.gradient[free]).max() <= _LEVEL:
+            at.converged = True
+            break
+        step = np.zeros(len(at.at))
+        step[free] = _uphill(_curvature(objective, at.at, free, low, high), at.gradient[free])
+        found = _shortened(objective, at, np.clip(step, -_STRIDE, _STRIDE), low, high)
+        if found is None or found.value - at.value <= 1e-13 * abs(at.value):
+            at.converged = True  # what is left is rounding
+            break
+        found.iterations = at.iterations + 1
+        at = found
+    return at
 
-    def falling(x: Floats) -> tuple[float, Floats]:
-        value, gradient, _ = objective(x)
-        return -value, -gradient
 
-    bounds = np.stack([low, high], axis=1)
-    found = minimize(falling, at.at, jac=True, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-4})
-    there = np.clip(found.x, low, high)
-    value, gradient, information = objective(there)
-    if value < at.value:
-        return at
-    return Ascent(there, value, gradient, information, at.iterations + int(found.nit), True)
+def _curvature(objective: Objective, at: Floats, free: NDArray[np.bool_], low: Floats, high: Floats) -> Floats:
+    """How much the gradient falls with each free parameter, from two places beside it, inside the box."""
+    rows = []
+    for number in np.flatnonzero(free):
+        one, other = at.copy(), at.copy()
+        one[number], other[number] = max(at[number] - _APART, low[number]), min(at[number] + _APART, high[number])
+        rows.append((objective(one)[1] - objective(other)[1])[free] / (other[number] - one[number]))
+    bend = np.stack(rows)
+    return np.asarray((bend + bend.T) / 2)
+
+
+def _uphill(bend: Floats, slope: Floats) -> Floats:
+    """A step of Newton's that goes up wherever it starts: what bends upwards counts as bending down."""
+    values, vectors = np.linalg.eigh(bend)
+    size = np.maximum(np.abs(values), max(1e-9 * float(np.abs(values).max()), 1e-12))
+    return np.asarray(vectors @ ((vectors.T @ slope) / size))
 
 
 def _solved(bend: Floats, slope: Floats) -> Floats:
