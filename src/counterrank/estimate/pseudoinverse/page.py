@@ -27,7 +27,7 @@ from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PageSums:
     """Sums of weighted rewards. `drawn`: variance of V from rankings drawn to know the logging policy."""
 
@@ -107,7 +107,7 @@ def _from_shares(evidence: Evidence) -> PageSums:
     outside = np.maximum(norm - evidence.cells_per_query(evidence.shown_by_target**2), 0.0)  # where nothing was logged
     summed.unsupported, summed.warnings = _support(evidence, gamma.lost + outside, norm, gamma.condition)
     distance = _distance(evidence, gamma.sigma2, gamma.sums[:, 8], gamma.kappa)
-    return PageSums(summed, distance, u=gamma.u, phi=gamma.phi)
+    return PageSums(sums=summed, distance=distance, u=gamma.u, phi=gamma.phi)
 
 
 def _regressed(evidence: Evidence, gamma: LogGamma) -> ListSums:
@@ -154,7 +154,8 @@ def _from_policy(evidence: Evidence) -> PageSums:
     largest = np.where(np.isnan(known.largest), logged, known.largest)
     limit = np.where(np.isnan(known.largest), np.inf, known.largest)
     limits = float(np.maximum(known.least, -limit).min()), float(np.minimum(known.most, limit).max())
-    return PageSums(sums, _distance(evidence, known.sigma2, largest, known.kappa), drawn, known.u, limits=limits)
+    distance = _distance(evidence, known.sigma2, largest, known.kappa)
+    return PageSums(sums=sums, distance=distance, drawn=drawn, u=known.u, limits=limits)
 
 
 def _held(evidence: Evidence, u: Vector) -> tuple[ListSums, Vector, float]:
@@ -195,7 +196,7 @@ def apart(one: Evidence, other: Evidence, gains: tuple[float, float]) -> tuple[V
 
 def _same(evidence: Evidence, kappa: Vector) -> PageSums:
     """The logging policy judges itself: every weight is 1 (swaminathan2017, appendix C)."""
-    return PageSums(weigh_alike(evidence, 1.0), Distance(1.0, 1.0, 1.0, float(kappa.min())))
+    return PageSums(sums=weigh_alike(evidence, 1.0), distance=Distance(1.0, 1.0, 1.0, float(kappa.min())))
 
 
 def _distance(evidence: Evidence, sigma2: Vector, largest: Vector, kappa: Vector) -> Distance:
