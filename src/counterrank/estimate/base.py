@@ -169,6 +169,7 @@ class LinearEstimate:
     expected_weight: float | None = None
     bounded: bool = True  # the value is the mean of one bounded term per impression
     blocks: Blocks | None = None  # where clicks can have weight that no cell has
+    ends: tuple[Vector, Vector] | None = None  # (Q,) the least and the largest term, where they are known at once
     unseen: Vector | None = None  # (Q,) of what the policy shows, the share that the log never shows; None: nothing
     curve: CurveError | None = None  # where weights go by a curve that was fitted
     own: tuple[Own, ...] = ()  # where weights go by the propensities of impressions
@@ -269,6 +270,8 @@ class LinearEstimate:
         the largest weighted click, or of 0.
         """
         size = len(counts.impressions)
+        if self.ends is not None:
+            return self.ends
         if self.blocks is None and not self.own:
             least, most = (sum_by(counts.places.queries, x, size) for x in counts.places.extremes(self._scaled()))
             return least, most

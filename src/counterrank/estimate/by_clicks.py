@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate import click_sums
 from counterrank.estimate.base import Blocks, CurveError, LinearEstimate, Thin, Vector
 from counterrank.estimate.estimator import Estimator, Weighs
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
@@ -44,12 +45,13 @@ class ByClicks(Estimator):
 
     def expected(self, evidence: Evidence) -> Vector:
         """(C,) what an impression that shows the pair brings by the log's own rates; an array that may be changed."""
-        counts = evidence.counts
-        return click_rates(counts.shown, counts.clicked) * evidence.weights[evidence.cells.positions]
+        counts, out = evidence.counts, np.empty(len(evidence.cells))
+        click_sums.rates(evidence.cells.positions, counts.shown, counts.clicked, evidence.weights, out)
+        return out
 
     def variances(self, evidence: Evidence) -> Vector:
         """The variance of these rates, of each unit."""
-        return _variances(evidence.counts) * (evidence.weights**2)[evidence.cells.positions]
+        return _variances(evidence.counts, evidence.weights**2)
 
     def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
@@ -83,7 +85,7 @@ class ByClicks(Estimator):
         weight, clipped = (self._at_cells(evidence, each) for each in (own, over))
         credit = self._credit(evidence, weight)
         gain, centre, undefined = self.norm(evidence, credit, weight)
-        value = None if undefined else float((_at(gain, place) * credit).sum() / counts.total)
+        value = None if undefined else float((gain * evidence.cells.by_position(credit)).sum() / counts.total)
         per_query = self.per_query(evidence, credit, weight)
         del credit  # logs of millions of cells make large arrays: each goes when it has had its say
         loose = self.moves(evidence, over)
@@ -91,13 +93,12 @@ class ByClicks(Estimator):
         def thin() -> tuple[Vector, Vector]:
             return np.where(loose, (gain if self._items else _at(gain, place)) * own, 0.0), self.variances(evidence)
 
-        removed = self.expected(evidence)
-        removed -= _at(centre, place)
-        removed *= _at(gain, place) * weight
-        np.copyto(removed, 0.0, where=~self.moves(evidence, clipped))
-        put_back = evidence.cells_per_query(removed * counts.shown) / counts.impressions
-        if np.any(centre):
-            removed += (_at(gain, place) * weight - 1) * _at(centre, place)
+        removed, put_back = self.expected(evidence), np.zeros(len(counts.impressions))
+        click_sums.removed(
+            evidence.cells.starts[counts.pairs.starts], place, counts.shown, weight,
+            np.atleast_1d(self.moves(evidence, clipped)), gain + np.zeros(len(theta)), centre + np.zeros(len(theta)),
+            removed, put_back,
+        )  # fmt: skip
         lost, mass = (None, None) if evidence.same else self._lost(evidence, *chances)
         return LinearEstimate(
             value=value,
@@ -107,7 +108,7 @@ class ByClicks(Estimator):
             weight=weight,
             scale=gain * theta,
             offset=removed,
-            constant=put_back - (value or 0.0),
+            constant=put_back / counts.impressions - (value or 0.0),
             thin=Thin.of(thin, counts.pairs.queries if self._items else counts.cell_queries, len(counts.impressions)),
             clipped=_share_of(clipped, counts.shown),
             unsupported=_share(lost, self.whole(evidence), evidence),
@@ -116,6 +117,7 @@ class ByClicks(Estimator):
             expected_weight=self._expected(evidence, own),
             bounded=not self.self_normalised,
             blocks=self._blocks(evidence, own, gain * theta),
+            ends=_ends(own, gain * theta, counts) if self._items else None,
             curve=self.curve_error(evidence, over),
         )
 
@@ -134,8 +136,8 @@ class ByClicks(Estimator):
         return values[evidence.cells.rows] if self._items else values
 
     def _credit(self, evidence: Evidence, weight: Vector) -> Vector:
-        credit = weight * self.theta(evidence)[evidence.cells.positions]
-        credit *= evidence.counts.clicked
+        credit = np.empty(len(evidence.cells))
+        click_sums.worth(evidence.cells.positions, evidence.counts.clicked, weight, self.theta(evidence), credit)
         return credit
 
     def unseen(self, evidence: Evidence) -> Vector:
@@ -192,20 +194,24 @@ def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Vector:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
 
 
-def _variances(counts: Counts) -> Vector:
-    """Of each click-through rate, as Σψ² misses it where that was estimated from few impressions.
+def _variances(counts: Counts, squares: Vector) -> Vector:
+    """Of each click-through rate, times θ², as Σψ² misses it where that was estimated from few impressions.
 
     A rate from N impressions takes up one of their N degrees of freedom; one impression says nothing of its own
     variance, so the position's overall click rate stands in.
     """
     shown, clicked, cells = counts.shown, counts.clicked, counts.cells
-    rate = click_rates(shown, clicked)
-    variance = shown * rate
-    variance *= np.subtract(1, rate, out=rate)
-    np.divide(variance, shown - 1, out=variance, where=shown > 1)
     overall = click_rates(cells.by_position(shown), cells.by_position(clicked))
-    np.copyto(variance, (overall * (1 - overall))[cells.positions], where=shown == 1)
+    variance = np.empty(len(cells))
+    click_sums.variances(cells.positions, shown, clicked, overall * (1 - overall), squares, variance)
     return variance
+
+
+def _ends(own: Vector, scale: Vector, counts: Counts) -> tuple[Vector, Vector]:
+    """(Q,) the least and the largest term where a pair weighs the same at every position, but for its scale."""
+    starts = counts.pairs.starts[:-1]
+    each = [np.multiply.outer(end.reduceat(own, starts), scale) for end in (np.minimum, np.maximum)]
+    return np.minimum(np.minimum(*each), 0.0).sum(axis=1), np.maximum(np.maximum(*each), 0.0).sum(axis=1)
 
 
 def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:
@@ -216,4 +222,4 @@ def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:
 def _share_of(marked: Flags, shown: NDArray[np.int64]) -> float:
     """The share of shown (impression, position) weights that are marked."""
     total = float(shown.sum())
-    return float((marked * shown).sum() / total) if total else 0.0
+    return float(shown[marked].sum() / total) if total and marked.any() else 0.0

@@ -50,6 +50,7 @@ def _linear(
         offset=estimate.offset * by,
         constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
         thin=None if estimate.thin is None else _thin(estimate.thin, factor),
+        ends=None,
         blocks=None if estimate.blocks is None else _blocks(estimate.blocks, factor, estimate.pairs.sizes),
         own=tuple(each.times(by, _of_pairs(factor, estimate.pairs.sizes)) for each in estimate.own),
         curve=None if estimate.curve is None else replace(estimate.curve, slope=estimate.curve.slope * factor.max()),

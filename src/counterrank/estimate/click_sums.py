@@ -1,0 +1,48 @@
+"""What estimators that weigh single clicks do with every cell: compiled, each in one walk over the cells."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from counterrank.compiled import njit
+
+
+@njit(nogil=True)
+def worth(positions, clicked, weight, theta, out):
+    """Σ w·θ·click of each cell."""
+    for c in range(len(out)):
+        out[c] = weight[c] * theta[positions[c]] * clicked[c]
+
+
+@njit(nogil=True)
+def rates(positions, shown, clicked, theta, out):
+    """The click rate of each cell, times θ; 0 where nothing was shown."""
+    for c in range(len(out)):
+        out[c] = clicked[c] / shown[c] * theta[positions[c]] if shown[c] > 0 else 0.0
+
+
+@njit(nogil=True)
+def variances(positions, shown, clicked, alone, squares, out):
+    """The variance of each rate times θ², which `squares` has by position, `alone` being that of a cell shown once."""
+    for c in range(len(out)):
+        n, k = shown[c], positions[c]
+        if n > 1:
+            rate = clicked[c] / n
+            out[c] = n * rate * (1 - rate) / (n - 1) * squares[k]
+        else:
+            out[c] = alone[k] * squares[k] if n == 1 else 0.0
+
+
+@njit(nogil=True)
+def removed(starts, positions, shown, weight, moves, gain, centre, expected, put_back):
+    """Turn what is expected of each cell into what is taken out of its impressions' influence, and sum it by query.
+
+    starts: where the cells of each query begin. A cell whose weight does not move has none taken out; `moves` may be
+    one for all. What is taken from each reward, `centre`, is put in by the weight.
+    """
+    for q in range(len(put_back)):
+        for c in range(starts[q], starts[q + 1]):
+            k = positions[c]
+            by = gain[k] * weight[c]
+            out = (expected[c] - centre[k]) * by if moves[c if len(moves) > 1 else 0] else 0.0
+            put_back[q] += out * shown[c]
+            expected[c] = out + (by - 1.0) * centre[k] if centre[k] != 0.0 else out
