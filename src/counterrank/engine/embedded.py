@@ -108,10 +108,12 @@ class EmbeddedPass:
         if self.plan.metric == "reward" and self.tallier.origin is None:
             self.tallier.origin = float(np.median(rows.reward)) if rows.reward is not None else 0.0
         codes = self.coder.query_codes(rows, insert=self.coder.asked is None or self.plan.whole_log)
-        coded = self.coder.code(rows, codes)
+        place, starts = self.coder.places(codes)
+        coded = self.coder.code(rows, codes, place)
         self._settle()
         self.tallier.make_room(coded.shape[1])
-        self._pending = pool.submit(self.tallier.add, rows, codes, coded, "impressions" in self.log.columns)
+        counted = "impressions" in self.log.columns
+        self._pending = pool.submit(self.tallier.add, rows, codes, place, starts, coded, counted)
 
     def _settle(self) -> None:
         """Wait until all that was coded is tallied, and keep it for the second pass while there is room."""
