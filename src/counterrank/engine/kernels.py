@@ -52,7 +52,7 @@ def rehash(old, new, secret):
         new[2 * at], new[2 * at + 1] = old[2 * i], old[2 * i + 1]
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def _home(key, secret):
     """Where a key belongs: nobody who does not know the secret can find keys that all belong to one place."""
     return mix(np.uint64(key) * secret[0] + secret[1])
@@ -80,7 +80,7 @@ def by_query(codes, queries):
     return place, starts[1 : queries + 2]
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def is_in(key, keys, mask):
     """Whether a set that `fill_set` made holds the key."""
     at = np.int64(key & mask)
@@ -97,7 +97,7 @@ GROUPS, LONGEST = 0, 1
 BEGIN, SHIFT_BY, TAKEN = 0, 1, 2
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def _slot(key, begin, shift, slots, secret):
     """The slot of an item key in the table of a query: taken by it, or free."""
     hashed = np.uint64(key) * secret[0]
@@ -363,51 +363,75 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
 def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
-    An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
-    table[c] holds weight and offset of each estimator in turn, c being a cell; w̄ is the mean weight over the positions.
-    spread[e, i, b] holds count and sum in bucket b of influences (i = 0), terms (1) and mean weights (2).
+    An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ; table[c] holds the weights of all estimators, then their offsets,
+    c being a cell; w̄ is the mean weight over the positions. spread[b, e, i] holds count and sum in bucket b of
+    influences (i = 0), terms (1) and mean weights (2).
     """
-    rows, pair_query, starts, positions = cells  # of pairs their row and query; of rows where their cells begin
+    rows, pair_query, starts, positions, direct = cells
     estimators = scale.shape[0]
-    number = np.empty(3)
-    nudged = np.empty(3)
+    whole = estimators - estimators % 4
+    nudged = np.empty((estimators, 3))
     bits = nudged.view(np.uint64)
-    total = np.empty(estimators)
-    term = np.empty(estimators)
-    weight = np.empty(estimators)
+    total, term, weight = np.empty(estimators), np.empty(estimators), np.empty(estimators)
     for r in range(first, last):
         if coded[r, 0] < 0:
             continue
         q = pair_query[coded[r, 0] >> 1]
-        total[:] = 0.0
-        term[:] = 0.0
-        weight[:] = 0.0
         length = 0
-        for k in range(coded.shape[1]):
-            v = coded[r, k]
-            if v < 0:
-                break
-            c = cell_at(starts, positions, rows[v >> 1], k)
-            length += 1
-            for e in range(estimators):
-                w = table[c, 2 * e]
-                weight[e] += w
-                total[e] -= table[c, 2 * e + 1]
+        for e in range(0, whole, 4):  # four estimators at a time, whose sums stay in registers
+            w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
+            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+            r0, r1, r2, r3 = 0.0, 0.0, 0.0, 0.0
+            o = estimators + e
+            for k in range(coded.shape[1]):
+                v = coded[r, k]
+                if v < 0:
+                    break
+                length = k + 1
+                c = direct[v >> 1] + k
+                if c < k:
+                    c = cell_at(starts, positions, rows[v >> 1], k)
+                w0, w1, w2, w3 = w0 + table[c, e], w1 + table[c, e + 1], w2 + table[c, e + 2], w3 + table[c, e + 3]
+                r0, r1, r2, r3 = r0 - table[c, o], r1 - table[c, o + 1], r2 - table[c, o + 2], r3 - table[c, o + 3]
                 if v & 1:
-                    term[e] += scale[e, k] * w
+                    t0 += scale[e, k] * table[c, e]
+                    t1 += scale[e + 1, k] * table[c, e + 1]
+                    t2 += scale[e + 2, k] * table[c, e + 2]
+                    t3 += scale[e + 3, k] * table[c, e + 3]
+            weight[e], weight[e + 1], weight[e + 2], weight[e + 3] = w0, w1, w2, w3
+            term[e], term[e + 1], term[e + 2], term[e + 3] = t0, t1, t2, t3
+            total[e], total[e + 1], total[e + 2], total[e + 3] = r0 + t0, r1 + t1, r2 + t2, r3 + t3
+        for e in range(whole, estimators):
+            w0, t0, r0 = 0.0, 0.0, 0.0
+            for k in range(coded.shape[1]):
+                v = coded[r, k]
+                if v < 0:
+                    break
+                length = k + 1
+                c = direct[v >> 1] + k
+                if c < k:
+                    c = cell_at(starts, positions, rows[v >> 1], k)
+                w0 += table[c, e]
+                r0 -= table[c, estimators + e]
+                if v & 1:
+                    t0 += scale[e, k] * table[c, e]
+            weight[e], term[e], total[e] = w0, t0, r0 + t0
         m = float(impressions[r]) if weighted else 1.0
         for e in range(estimators):
-            mean = weight[e] / length
-            total[e] += term[e]
+            mean, value, influence = weight[e] / length, total[e], total[e] + constant[e, q]
             for other in range(e + 1):
-                cross[e, other] += m * total[e] * total[other]
-            number[0], number[1], number[2] = total[e] + constant[e, q], term[e], mean
-            for i in range(3):
-                nudged[i] = number[i] * NUDGE
-                bucket = np.int64(bits[i] >> np.uint64(SHIFT))
-                spread[e, i, bucket, 0] += m
-                spread[e, i, bucket, 1] += m * number[i]
-            out[q, e, 0] += m * total[e]
-            out[q, e, 1] += m * total[e] * total[e]
+                cross[e, other] += m * value * total[other]
+            nudged[e, 0], nudged[e, 1], nudged[e, 2] = influence * NUDGE, term[e] * NUDGE, mean * NUDGE
+            bucket = np.int64(bits[e, 0] >> np.uint64(SHIFT))
+            spread[bucket, e, 0, 0] += m
+            spread[bucket, e, 0, 1] += m * influence
+            bucket = np.int64(bits[e, 1] >> np.uint64(SHIFT))
+            spread[bucket, e, 1, 0] += m
+            spread[bucket, e, 1, 1] += m * term[e]
+            bucket = np.int64(bits[e, 2] >> np.uint64(SHIFT))
+            spread[bucket, e, 2, 0] += m
+            spread[bucket, e, 2, 1] += m * mean
+            out[q, e, 0] += m * value
+            out[q, e, 1] += m * value * value
             out[q, e, 2] += m * mean
             out[q, e, 3] += m * mean * mean
