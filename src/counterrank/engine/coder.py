@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,8 +60,8 @@ class Coder:
         self.clusters = HashedCodes() if plan.by_cluster else KeyCodes(integer=False, native=False)
         self.pairs = PairTable(1)
         self.size = np.zeros(16, dtype=np.int64)
+        self.size[kernels.SLOTS] = 2  # of which the first two stay free
         self.before_growth = before_growth
-        self._rooms = [np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)]
         self.asked: int | None = None
         if plan.queries is not None:
             self.queries.add(plan.queries)
@@ -82,60 +83,68 @@ class Coder:
         """Which query codes were asked for."""
         return np.arange(room) < (room if self.asked is None else self.asked)
 
-    def code(self, rows: Rows, codes: Codes, insert: bool = True) -> NDArray[np.int32]:
-        """Rows as pair codes and clicks, (n, K); pairs and items that are new get codes."""
+    def places(self, codes: Codes) -> tuple[Codes, Codes]:
+        """Where each row goes in the order of queries, and where the rows of each query begin in it."""
+        place, starts = kernels.by_query(codes, self.queries.size)
+        return place, starts
+
+    def code(self, rows: Rows, codes: Codes, place: Codes, insert: bool = True) -> NDArray[np.int32]:
+        """Rows, each at its place, as pair codes and clicks, (n, K); pairs and items that are new get codes."""
         longest = int(np.diff(rows.offsets).max())
-        coded = self._scratch(len(rows), min(longest, self.top))
+        coded = np.empty((len(rows), min(longest, self.top)), dtype=np.int32)
         clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
         shown = ShownRows(codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks")
+        self.pairs.know(self.queries.size)
+        parts, starts, order = [slice(0, len(rows))], [0], np.zeros(0, dtype=np.int64)
         if self.used:
-            places = [slice(0, len(rows))]
             if len(rows) >= HALVED:
-                places = [slice(0, len(rows) // 2), slice(len(rows) // 2, len(rows))]
-            starts = self._known(shown, coded, places)
-            order = np.zeros(0, dtype=np.int64)
+                parts = [slice(0, len(rows) // 2), slice(len(rows) // 2, len(rows))]
+            starts = self._known(shown, place, coded, parts)
         else:  # most pairs are met in the first batch: by query, so that those of one query lie together in memory
-            places, starts = [slice(0, len(rows))], [0]
-            order = kernels.by_query(codes, self.queries.size)[0]
-        for place, start in zip(places, starts, strict=True):
-            if start < place.stop - place.start:
+            order = placed(np.arange(len(rows)), place)
+        for part, start in zip(parts, starts, strict=True):
+            if start < part.stop - part.start:
                 if not insert:
                     raise InputError("the log changed while it was read: try again when nothing writes to it")
-                self._new(rows, order, shown.at(place), coded[place], start, longest)
+                self._new(rows, order, shown.at(part), place[part], coded, start)
         return coded
 
-    def _known(self, shown: ShownRows, coded: NDArray[np.int32], places: Sequence[slice]) -> list[int]:
+    def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32], parts: Sequence[slice]) -> list[int]:
         """Code each part down to the first pair that is new, side by side; how far each came."""
 
-        def run(place: slice) -> int:
-            return self._coded(np.zeros(0, dtype=np.int64), shown.at(place), coded[place], 0, NONE_FRESH)
+        def run(part: slice) -> int:
+            return self._coded(np.zeros(0, dtype=np.int64), shown.at(part), place[part], coded, 0, NONE_FRESH)
 
-        others = [self._beside.submit(run, place) for place in places[1:]]
-        return [run(places[0]), *(other.result() for other in others)]
+        others = [self._beside.submit(run, part) for part in parts[1:]]
+        return [run(parts[0]), *(other.result() for other in others)]
 
     def _new(
-        self, rows: Rows, order: Codes, shown: ShownRows, coded: NDArray[np.int32], start: int, longest: int
+        self, rows: Rows, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32], start: int
     ) -> None:
         """Code a part from `start`; pairs and items that are new get codes."""
+        longest = int(np.diff(shown.offsets).max())
         while True:
             before = int(self.size[kernels.ITEMS])
             fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
-            start = self._coded(order, shown, coded, start, fresh)
+            start = self._coded(order, shown, place, coded, start, fresh)
             new = fresh[before : int(self.size[kernels.ITEMS])]
             if len(new):
                 self.items.keep(rows.item_values.take(pa.array(new)))
                 self.items.size = int(self.size[kernels.ITEMS])
-            if start >= len(coded):
+            if start >= len(shown.query_codes):
                 return
             self._make_room(longest)
 
-    def _coded(self, order: Codes, shown: ShownRows, coded: NDArray[np.int32], start: int, fresh: Codes) -> int:
+    def _coded(
+        self, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32], start: int, fresh: Codes
+    ) -> int:
         """Where the loop ended; without room for `fresh` items it ends before what is new."""
-        pairs = PairSlots(self.pairs.slots, self.pairs.query, self.pairs.item)
+        table = self.pairs
+        pairs = PairSlots(table.slots, table.tables, table.query, table.item, self.items.slots)
         return int(
             kernels.code_rows(
-                start, order, shown, self.top, self.plan.all_items, len(fresh) > 0, self.size, pairs,
-                self.items.slots, fresh, coded, SECRET,
+                start, order, shown, place, self.top, self.plan.all_items, len(fresh) > 0, self.size, pairs,
+                fresh, coded, SECRET,
             )
         )  # fmt: skip
 
@@ -144,51 +153,28 @@ class Coder:
         """A second thread to code with."""
         return ThreadPoolExecutor(1, "counterrank-coding")
 
-    def _scratch(self, rows: int, positions: int) -> NDArray[np.int32]:
-        """Room for a batch: two pieces of memory in turn, as one batch is tallied while the next is coded."""
-        self._rooms.reverse()
-        if self._rooms[0].size < rows * positions:
-            self._rooms[0] = np.empty(rows * positions, dtype=np.int32)
-        return self._rooms[0][: rows * positions].reshape(rows, positions)
-
-    def code_again(self, rows: Rows, days: Codes | None = None) -> CodedRows:
+    def code_again(self, rows: Rows, days: Codes) -> CodedRows:
         """The second reading: every query, item and pair is known."""
         codes = self.query_codes(rows, insert=False)
         if self.asked is not None:
             codes = np.where(codes < self.asked, codes, -1)
-        coded = self.code(rows, codes, insert=False)
-        chances = self.chances(rows, coded.shape[1])
-        return self.by_query(codes, coded, rows.impressions, None, days, self.clustered(rows), chances=chances)
-
-    def by_query(
-        self,
-        codes: Codes,
-        coded: NDArray[np.int32],
-        impressions: NDArray[np.int64] | None,
-        reward: NDArray[np.float64] | None,
-        days: Codes | None = None,
-        cluster: Codes | None = None,
-        *,
-        chances: NDArray[np.float64] | None = None,
-    ) -> CodedRows:
-        """Coded rows in the order of their queries, so that the second pass finds a query's coefficients in cache."""
-        order, starts = kernels.by_query(codes, self.queries.size)
+        place, starts = self.places(codes)
+        coded = self.code(rows, codes, place, insert=False)
+        chances, cluster = self.chances(rows, coded.shape[1]), self.clustered(rows)
         return CodedRows(
-            coded=np.take(coded, order, axis=0),
-            impressions=None if impressions is None else impressions[order],
+            coded=coded,
+            impressions=placed(rows.impressions, place),
             starts=starts,
-            reward=None if reward is None else reward[order],
-            day=days[order].astype(np.int32) if days is not None and len(days) else None,
-            cluster=None if cluster is None else cluster[order],
-            chances=None if chances is None else np.take(chances, order, axis=0),
+            day=placed(days, place).astype(np.int32) if len(days) else None,
+            cluster=None if cluster is None else placed(cluster, place),
+            chances=None if chances is None else placed(chances, place),
         )
 
     def forget(self) -> None:
         """Give back the room that pairs are found in: from now on they go by their codes."""
         used = self.used
-        self.pairs.slots = self.pairs.slots[:0].copy()
+        self.pairs.slots, self.pairs.tables = self.pairs.slots[:0].copy(), self.pairs.tables[:0].copy()
         self.pairs.query, self.pairs.item = self.pairs.query[:used].copy(), self.pairs.item[:used].copy()
-        self._rooms = [np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)]
 
     def clustered(self, rows: Rows) -> Codes | None:
         """The code of each row's cluster, where they are asked for."""
@@ -207,6 +193,7 @@ class Coder:
     def _make_room(self, longest: int) -> None:
         self.before_growth()
         self.pairs.grow(self.used, self.used + longest)
+        self.pairs.widen(int(self.size[kernels.SLOTS]), longest)
         while 2 * (self.size[kernels.ITEMS] + longest) > len(self.items.slots) // 2 - 1:
             self.items.grow()
 
@@ -235,3 +222,10 @@ class Coder:
 def power_of_two(size: int) -> int:
     """The next power of two, 1,024 at least."""
     return 1 << max(10, int(size - 1).bit_length())
+
+
+def placed(values: NDArray[Any], place: Codes) -> NDArray[Any]:
+    """The values of rows, each at its place."""
+    out = np.empty_like(values)
+    out[place] = values
+    return out

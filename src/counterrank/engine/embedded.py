@@ -108,10 +108,12 @@ class EmbeddedPass:
         if self.plan.metric == "reward" and self.tallier.origin is None:
             self.tallier.origin = float(np.median(rows.reward)) if rows.reward is not None else 0.0
         codes = self.coder.query_codes(rows, insert=self.coder.asked is None or self.plan.whole_log)
-        coded = self.coder.code(rows, codes)
+        place, starts = self.coder.places(codes)
+        coded = self.coder.code(rows, codes, place)
         self._settle()
         self.tallier.make_room(coded.shape[1])
-        self._pending = pool.submit(self.tallier.add, rows, codes, coded, "impressions" in self.log.columns)
+        counted = "impressions" in self.log.columns
+        self._pending = pool.submit(self.tallier.add, rows, codes, place, starts, coded, counted)
 
     def _settle(self) -> None:
         """Wait until all that was coded is tallied, and keep it for the second pass while there is room."""
@@ -248,10 +250,10 @@ class EmbeddedPass:
     def moments(self, coefficients: Coefficients) -> Moments:
         rows = self._rows_of(coefficients.pairs)
         estimators = len(coefficients.scale)
-        table, cells = _interleaved(coefficients), coefficients.cells
-        where = rows, self._query_of(len(rows)), cells.starts, cells.positions
+        table, cells = _side_by_side(coefficients), coefficients.cells
+        where = cells.looked_up(rows, self._query_of(len(rows)))
         out = np.zeros((len(self.counts.impressions), estimators, 4))
-        spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
+        spread = np.zeros((THREADS, BUCKETS, estimators, 3, 2))  # each thread fills its own
         cross = np.zeros((THREADS, estimators, estimators))
 
         units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
@@ -265,7 +267,7 @@ class EmbeddedPass:
             )  # fmt: skip
 
         def done() -> Moments:
-            spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0)]
+            spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0).transpose(1, 2, 0, 3)]
             half = cross.sum(axis=0)  # one side of the diagonal
             return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
 
@@ -306,9 +308,9 @@ class EmbeddedPass:
 
     def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
         rows = self._rows_of(pairs)
-        sums = np.zeros((len(cells), 3))
+        where, sums = cells.looked_up(rows, self._query_of(len(rows))), np.zeros((len(cells), 3))
         for part in self._parts():
-            trim(part, (rows, self._query_of(len(rows)), cells.starts, cells.positions), floor, sums)
+            trim(part, where, floor, sums)
         return Trimmed(*sums.T.copy())
 
     def _parts(self) -> Iterator[CodedRows]:
@@ -332,9 +334,9 @@ class EmbeddedPass:
         return list(pairwise(edges.tolist()))
 
 
-def _interleaved(coefficients: Coefficients) -> NDArray[np.float64]:
-    """Weight and offset of each estimator in turn, by cell."""
-    columns = [each for both in zip(coefficients.weight, coefficients.offset, strict=True) for each in both]
+def _side_by_side(coefficients: Coefficients) -> NDArray[np.float64]:
+    """The weights of all estimators, then their offsets, by cell."""
+    columns = [*coefficients.weight, *coefficients.offset]
     table = np.empty((len(coefficients.cells), len(columns)))
     for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
         for number, column in enumerate(columns):

@@ -22,7 +22,7 @@ def encode(keys, slots, size, insert, codes, fresh, secret):
     room = len(slots) // 4
     for i in range(len(keys)):
         key = keys[i]
-        at = np.int64(_home(key, 0, 2, secret) & mask)
+        at = np.int64(_home(key, secret) & mask)
         while slots[2 * at + 1] != 0 and slots[2 * at] != key:
             at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
         if slots[2 * at + 1] == 0:
@@ -40,59 +40,47 @@ def encode(keys, slots, size, insert, codes, fresh, secret):
 
 
 @njit(nogil=True)
-def rehash(old, new, width, secret):
-    """Move the entries of one table into a larger one; the key is the first width-1 words."""
-    mask = np.uint64(len(new) // width - 1)
-    for i in range(len(old) // width):
-        if old[width * i + width - 1] == 0:
+def rehash(old, new, secret):
+    """Move the entries of one table into a larger one."""
+    mask = np.uint64(len(new) // 2 - 1)
+    for i in range(len(old) // 2):
+        if old[2 * i + 1] == 0:
             continue
-        at = np.int64(_home(old[width * i], old[width * i + 1] if width == 3 else 0, width, secret) & mask)
-        while new[width * at + width - 1] != 0:
+        at = np.int64(_home(old[2 * i], secret) & mask)
+        while new[2 * at + 1] != 0:
             at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
-        for j in range(width):
-            new[width * at + j] = old[width * i + j]
+        new[2 * at], new[2 * at + 1] = old[2 * i], old[2 * i + 1]
 
 
-@njit(inline="always")
-def _home(first, second, width, secret):
+@njit(nogil=True)
+def _home(key, secret):
     """Where a key belongs: nobody who does not know the secret can find keys that all belong to one place."""
-    if width == 2:
-        return mix(np.uint64(first) * secret[0] + secret[1])
-    return mix(np.uint64(second) * secret[0] + np.uint64(first) * secret[2] + secret[1])
-
-
-@njit(inline="always")
-def find_pair(query, key, slots, mask, secret):
-    """The slot of (query, item key) in the table of pairs: taken by it, or free."""
-    at = np.int64(_home(query, key, 3, secret) & mask)
-    while slots[3 * at + 2] != 0 and (slots[3 * at] != query or slots[3 * at + 1] != key):
-        at = np.int64((np.uint64(at) + np.uint64(1)) & mask)
-    return at
+    return mix(np.uint64(key) * secret[0] + secret[1])
 
 
 @njit(nogil=True)
 def by_query(codes, queries):
-    """Rows in the order of their query, so that what is counted for a query stays in the processor's cache.
+    """Where each row goes in the order of queries, in which what is counted for one stays in the processor's cache.
 
     Also where each query's rows begin and end in that order; empty where queries are too many to sort by.
     """
-    order = np.empty(len(codes), dtype=np.int64)
+    place = np.empty(len(codes), dtype=np.int64)
     if queries > 4 * len(codes):
         for r in range(len(codes)):
-            order[r] = r
-        return order, np.zeros(0, dtype=np.int64)
+            place[r] = r
+        return place, np.zeros(0, dtype=np.int64)
     starts = np.zeros(queries + 3, dtype=np.int64)
     for r in range(len(codes)):
         starts[codes[r] + 3] += 1  # the unknown query, -1, comes first
     for q in range(1, queries + 3):
         starts[q] += starts[q - 1]
     for r in range(len(codes)):
-        order[starts[codes[r] + 2]] = r
+        place[r] = starts[codes[r] + 2]
         starts[codes[r] + 2] += 1
-    return order, starts[1 : queries + 2]
+    return place, starts[1 : queries + 2]
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def is_in(key, keys, mask):
     """Whether a set that `fill_set` made holds the key."""
     at = np.int64(key & mask)
@@ -101,62 +89,99 @@ def is_in(key, keys, mask):
     return keys[at] == key
 
 
-# what the numbers in `size` count: the first two in the coder's, the others in the tallier's. The two run in threads of
-# their own, and would slow each other down by writing to one line of the processor's cache.
-PAIRS, ITEMS = 0, 1
+# what the numbers in `size` count: the first three in the coder's, the others in the tallier's. The two run in threads
+# of their own, and would slow each other down by writing to one line of the processor's cache.
+PAIRS, ITEMS, SLOTS = 0, 1, 2
 GROUPS, LONGEST = 0, 1
+# what the table of a query's pairs is: where its slots begin, 64 less the bits of their number, and how many are taken
+BEGIN, SHIFT_BY, TAKEN = 0, 1, 2
+
+
+@njit(nogil=True)
+def _slot(key, begin, shift, slots, secret):
+    """The slot of an item key in the table of a query: taken by it, or free."""
+    hashed = np.uint64(key) * secret[0]
+    hashed = (hashed ^ (hashed >> np.uint64(32))) * secret[2]
+    at = np.int64(hashed >> np.uint64(shift))
+    while slots[begin + at, 0] != key and slots[begin + at, 1] != 0:
+        at = (at + 1) & ((np.int64(1) << (64 - shift)) - 1)
+    return begin + at
+
+
+@njit(nogil=True)
+def _widen(q, least, size, tables, slots, secret):
+    """Move a query's pairs to a table with room for more, at least so many; False where there are no slots for it."""
+    begin, shift, taken = tables[q, BEGIN], tables[q, SHIFT_BY], tables[q, TAKEN]
+    bits = 64 - shift + 1 if taken > 0 else 2
+    while (3 << bits) < 4 * least:
+        bits += 1
+    if size[SLOTS] + (1 << bits) > len(slots):
+        return False
+    tables[q, BEGIN], tables[q, SHIFT_BY] = size[SLOTS], 64 - bits
+    size[SLOTS] += 1 << bits
+    if taken > 0:
+        for old in range(begin, begin + (1 << (64 - shift))):
+            if slots[old, 1] != 0:
+                at = _slot(slots[old, 0], tables[q, BEGIN], tables[q, SHIFT_BY], slots, secret)
+                slots[at, 0], slots[at, 1] = slots[old, 0], slots[old, 1]
+    return True
 
 
 @njit(nogil=True)
 def code_rows(
-    start, order, shown, top, register_all, insert, size, pairs, item_slots, fresh_items, coded, secret
+    start, order, shown, place, top, register_all, insert, size, pairs, fresh_items, coded, secret
 ):  # fmt: skip
-    """Rows as 2·pair + click per position, from the `start`-th in order; new pairs and items get the next codes.
+    """Rows as 2·pair + click per position, from the `start`-th in order, each to its place in `coded`.
 
-    An empty order is that of the rows. Returns the place in order that it had no room for; where insert is False, the
-    first that has a new pair.
+    An empty order is that of the rows; new pairs and items get the next codes. Returns the place in order that it had
+    no room for; where insert is False, the first that has a new pair.
     """
     query_codes, offsets, item_keys, clicks, has_clicks = shown
-    pair_slots, pair_query, pair_item = pairs
-    pair_mask = np.uint64(len(pair_slots) // 3 - 1)
+    slots, tables, pair_query, pair_item, item_slots = pairs
     item_mask = np.uint64(len(item_slots) // 2 - 1)
     for i in range(start, len(query_codes)):
         r = order[i] if len(order) > 0 else i
-        q = query_codes[r]
+        q, to = query_codes[r], place[r]
         if q < 0:
-            coded[r, 0] = -1
+            coded[to, 0] = -1
             continue
-        begin = offsets[r]
-        length = offsets[r + 1] - begin
+        first = offsets[r]
+        length = offsets[r + 1] - first
         if insert and (size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask):
             return i
         cut = min(length, top)
+        begin, shift = tables[q, BEGIN], tables[q, SHIFT_BY]
         for k in range(length if register_all else cut):
-            key = item_keys[begin + k]
-            at = find_pair(q, key, pair_slots, pair_mask, secret)
-            p = pair_slots[3 * at + 2] - 1
+            key = item_keys[first + k]
+            at = _slot(key, begin, shift, slots, secret)
+            p = slots[at, 1] - 1
             if p < 0:
                 if not insert:
                     return i
-                place = np.int64(_home(key, 0, 2, secret) & item_mask)
-                while item_slots[2 * place + 1] != 0 and item_slots[2 * place] != key:
-                    place = np.int64((np.uint64(place) + np.uint64(1)) & item_mask)
-                if item_slots[2 * place + 1] == 0:
-                    item_slots[2 * place] = key
-                    item_slots[2 * place + 1] = size[ITEMS] + 1
-                    fresh_items[size[ITEMS]] = begin + k
+                taken = tables[q, TAKEN]
+                if taken == 0 or 4 * (taken + 1) > np.int64(3) << (64 - shift):
+                    if not _widen(q, max(taken + 1, length - k), size, tables, slots, secret):
+                        return i
+                    begin, shift = tables[q, BEGIN], tables[q, SHIFT_BY]
+                    at = _slot(key, begin, shift, slots, secret)
+                item = np.int64(_home(key, secret) & item_mask)
+                while item_slots[2 * item + 1] != 0 and item_slots[2 * item] != key:
+                    item = np.int64((np.uint64(item) + np.uint64(1)) & item_mask)
+                if item_slots[2 * item + 1] == 0:
+                    item_slots[2 * item] = key
+                    item_slots[2 * item + 1] = size[ITEMS] + 1
+                    fresh_items[size[ITEMS]] = first + k
                     size[ITEMS] += 1
                 p = size[PAIRS]
                 size[PAIRS] += 1
-                pair_slots[3 * at] = q
-                pair_slots[3 * at + 1] = key
-                pair_slots[3 * at + 2] = p + 1
+                slots[at, 0], slots[at, 1] = key, p + 1
+                tables[q, TAKEN] += 1
                 pair_query[p] = q
-                pair_item[p] = item_slots[2 * place + 1] - 1
+                pair_item[p] = item_slots[2 * item + 1] - 1
             if k < cut:
-                coded[r, k] = 2 * p + (1 if has_clicks and clicks[begin + k] == 1 else 0)
+                coded[to, k] = 2 * p + (clicks[first + k] & 1 if has_clicks else 0)
         if cut < coded.shape[1]:
-            coded[r, cut] = -1  # the end of the row; what stands behind it is not read
+            coded[to, cut] = -1  # the end of the row; what stands behind it is not read
     return len(query_codes)
 
 
@@ -172,10 +197,10 @@ def lay_out(offsets, values, out):
 def tally_rows(start, batch, wanted, sums, groups, secret):
     """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
 
-    In the order of the rows: with those of one query in a row, cells would be read just after they were written, which
-    the processor guesses wrong and pays for. Rows of queries that were not asked for are crossed out.
+    In the order of queries, whose cells then stay in the processor's cache. Rows of queries that were not asked for are
+    crossed out.
     """
-    query_codes, offsets, impressions, reward, propensity, bits, days, coded = batch
+    query_codes, lengths, impressions, reward, propensity, bits, days, coded = batch
     covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys = wanted
     size, pair_item, tally, per_query, per_day = sums
     group_slots, group_query, group_rows, group_sums, group_propensity = groups
@@ -217,8 +242,8 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
         if not covered[q]:
             coded[r, 0] = -1
             continue
-        if offsets[r + 1] - offsets[r] > size[LONGEST]:
-            size[LONGEST] = offsets[r + 1] - offsets[r]
+        if lengths[r] > size[LONGEST]:
+            size[LONGEST] = lengths[r]
         if len(days) > 0 and days[r] >= 0:
             per_day[days[r], 0] += m
             per_day[days[r], 1] += m * value
@@ -227,7 +252,7 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
             continue
         if by_propensity:
             group = mix(group ^ bits[r])
-        at = np.int64(_home(np.int64(group), 0, 2, secret) & group_mask)
+        at = np.int64(_home(np.int64(group), secret) & group_mask)
         while group_slots[2 * at + 1] != 0 and np.uint64(group_slots[2 * at]) != group:
             at = np.int64((np.uint64(at) + np.uint64(1)) & group_mask)
         g = group_slots[2 * at + 1] - 1
@@ -338,51 +363,75 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
 def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
-    An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ;
-    table[c] holds weight and offset of each estimator in turn, c being a cell; w̄ is the mean weight over the positions.
-    spread[e, i, b] holds count and sum in bucket b of influences (i = 0), terms (1) and mean weights (2).
+    An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ; table[c] holds the weights of all estimators, then their offsets,
+    c being a cell; w̄ is the mean weight over the positions. spread[b, e, i] holds count and sum in bucket b of
+    influences (i = 0), terms (1) and mean weights (2).
     """
-    rows, pair_query, starts, positions = cells  # of pairs their row and query; of rows where their cells begin
+    rows, pair_query, starts, positions, direct = cells
     estimators = scale.shape[0]
-    number = np.empty(3)
-    nudged = np.empty(3)
+    whole = estimators - estimators % 4
+    nudged = np.empty((estimators, 3))
     bits = nudged.view(np.uint64)
-    total = np.empty(estimators)
-    term = np.empty(estimators)
-    weight = np.empty(estimators)
+    total, term, weight = np.empty(estimators), np.empty(estimators), np.empty(estimators)
     for r in range(first, last):
         if coded[r, 0] < 0:
             continue
         q = pair_query[coded[r, 0] >> 1]
-        total[:] = 0.0
-        term[:] = 0.0
-        weight[:] = 0.0
         length = 0
-        for k in range(coded.shape[1]):
-            v = coded[r, k]
-            if v < 0:
-                break
-            c = cell_at(starts, positions, rows[v >> 1], k)
-            length += 1
-            for e in range(estimators):
-                w = table[c, 2 * e]
-                weight[e] += w
-                total[e] -= table[c, 2 * e + 1]
+        for e in range(0, whole, 4):  # four estimators at a time, whose sums stay in registers
+            w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
+            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+            r0, r1, r2, r3 = 0.0, 0.0, 0.0, 0.0
+            o = estimators + e
+            for k in range(coded.shape[1]):
+                v = coded[r, k]
+                if v < 0:
+                    break
+                length = k + 1
+                c = direct[v >> 1] + k
+                if c < k:
+                    c = cell_at(starts, positions, rows[v >> 1], k)
+                w0, w1, w2, w3 = w0 + table[c, e], w1 + table[c, e + 1], w2 + table[c, e + 2], w3 + table[c, e + 3]
+                r0, r1, r2, r3 = r0 - table[c, o], r1 - table[c, o + 1], r2 - table[c, o + 2], r3 - table[c, o + 3]
                 if v & 1:
-                    term[e] += scale[e, k] * w
+                    t0 += scale[e, k] * table[c, e]
+                    t1 += scale[e + 1, k] * table[c, e + 1]
+                    t2 += scale[e + 2, k] * table[c, e + 2]
+                    t3 += scale[e + 3, k] * table[c, e + 3]
+            weight[e], weight[e + 1], weight[e + 2], weight[e + 3] = w0, w1, w2, w3
+            term[e], term[e + 1], term[e + 2], term[e + 3] = t0, t1, t2, t3
+            total[e], total[e + 1], total[e + 2], total[e + 3] = r0 + t0, r1 + t1, r2 + t2, r3 + t3
+        for e in range(whole, estimators):
+            w0, t0, r0 = 0.0, 0.0, 0.0
+            for k in range(coded.shape[1]):
+                v = coded[r, k]
+                if v < 0:
+                    break
+                length = k + 1
+                c = direct[v >> 1] + k
+                if c < k:
+                    c = cell_at(starts, positions, rows[v >> 1], k)
+                w0 += table[c, e]
+                r0 -= table[c, estimators + e]
+                if v & 1:
+                    t0 += scale[e, k] * table[c, e]
+            weight[e], term[e], total[e] = w0, t0, r0 + t0
         m = float(impressions[r]) if weighted else 1.0
         for e in range(estimators):
-            mean = weight[e] / length
-            total[e] += term[e]
+            mean, value, influence = weight[e] / length, total[e], total[e] + constant[e, q]
             for other in range(e + 1):
-                cross[e, other] += m * total[e] * total[other]
-            number[0], number[1], number[2] = total[e] + constant[e, q], term[e], mean
-            for i in range(3):
-                nudged[i] = number[i] * NUDGE
-                bucket = np.int64(bits[i] >> np.uint64(SHIFT))
-                spread[e, i, bucket, 0] += m
-                spread[e, i, bucket, 1] += m * number[i]
-            out[q, e, 0] += m * total[e]
-            out[q, e, 1] += m * total[e] * total[e]
+                cross[e, other] += m * value * total[other]
+            nudged[e, 0], nudged[e, 1], nudged[e, 2] = influence * NUDGE, term[e] * NUDGE, mean * NUDGE
+            bucket = np.int64(bits[e, 0] >> np.uint64(SHIFT))
+            spread[bucket, e, 0, 0] += m
+            spread[bucket, e, 0, 1] += m * influence
+            bucket = np.int64(bits[e, 1] >> np.uint64(SHIFT))
+            spread[bucket, e, 1, 0] += m
+            spread[bucket, e, 1, 1] += m * term[e]
+            bucket = np.int64(bits[e, 2] >> np.uint64(SHIFT))
+            spread[bucket, e, 2, 0] += m
+            spread[bucket, e, 2, 1] += m * mean
+            out[q, e, 0] += m * value
+            out[q, e, 1] += m * value * value
             out[q, e, 2] += m * mean
             out[q, e, 3] += m * mean * mean

@@ -15,12 +15,11 @@ from counterrank.engine.plan import Coefficients, OwnWeights
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.ids import Codes
 from counterrank.records import dataclass
-from counterrank.statistics.cells import cell_at
+from counterrank.statistics.cells import LookedUp, cell_at
 from counterrank.statistics.histogram import NUDGE, SHIFT
 from counterrank.statistics.item_chances import UNDER
 
 Table = NDArray[np.float64]
-CellsOf = tuple[Codes, Codes, Codes, Codes]  # of pairs their row and query; of rows where cells begin; positions
 CHUNK = 1 << 16  # rows that are weighed at a time
 
 
@@ -42,7 +41,7 @@ def own_table(own: Sequence[OwnWeights], size: int) -> tuple[Codes, Table]:
     return np.array([each.of for each in own], dtype=np.int64), table
 
 
-def weighed(part: CodedRows, cells: CellsOf, table: Table, coefficients: Coefficients) -> Iterator[Weighed]:
+def weighed(part: CodedRows, cells: LookedUp, table: Table, coefficients: Coefficients) -> Iterator[Weighed]:
     """A part of the log, some rows at a time; `table` as `kernels.sum_moments` takes it."""
     of, own = own_table(coefficients.own, len(coefficients.cells))
     assert part.chances is not None  # noqa: S101 - the plan asked for them
@@ -65,7 +64,7 @@ class OwnSums:
     spread: Table
     units: UnitSums
 
-    def add(self, part: CodedRows, cells: CellsOf, table: Table, coefficients: Coefficients) -> None:
+    def add(self, part: CodedRows, cells: LookedUp, table: Table, coefficients: Coefficients) -> None:
         constant, units = coefficients.constant, self.units
         for some in weighed(part, cells, table, coefficients):
             n = None if part.impressions is None else part.impressions[some.rows]
@@ -78,7 +77,7 @@ class OwnSums:
 
 @njit(nogil=True)
 def _weigh(coded, chances, cells, table, own, of, scale, query, out):  # pragma: no cover
-    rows, pair_query, starts, positions = cells
+    rows, pair_query, starts, positions, _ = cells
     estimators = len(scale)
     weight = np.empty(estimators)
     for r in range(len(coded)):
@@ -94,8 +93,8 @@ def _weigh(coded, chances, cells, table, own, of, scale, query, out):  # pragma:
             length += 1
             c = cell_at(starts, positions, rows[v >> 1], k)
             for e in range(estimators):
-                weight[e] = table[c, 2 * e]
-                out[1, e, r] -= table[c, 2 * e + 1]
+                weight[e] = table[c, e]
+                out[1, e, r] -= table[c, estimators + e]
             for j in range(len(of)):
                 p = max(chances[r, k], own[c, 3 * j + 2])
                 weight[of[j]] += own[c, 3 * j] / p
@@ -127,15 +126,15 @@ def _sum(query, impressions, term, total, weight, constant, out, cross, spread):
             for i in range(3):
                 nudged[i] = number[i] * NUDGE
                 bucket = np.int64(bits[i] >> np.uint64(SHIFT))
-                spread[e, i, bucket, 0] += m
-                spread[e, i, bucket, 1] += m * number[i]
+                spread[bucket, e, i, 0] += m
+                spread[bucket, e, i, 1] += m * number[i]
             out[q, e, 0] += m * total[e, r]
             out[q, e, 1] += m * total[e, r] * total[e, r]
             out[q, e, 2] += m * weight[e, r]
             out[q, e, 3] += m * weight[e, r] * weight[e, r]
 
 
-def trim(part: CodedRows, cells: CellsOf, floor: Table, sums: Table) -> None:
+def trim(part: CodedRows, cells: LookedUp, floor: Table, sums: Table) -> None:
     """Add a part's impressions to (C, 3) sums: Σ 1/max(p, floor), Σ click/max(p, floor), and those below the floor."""
     assert part.chances is not None  # noqa: S101 - the plan asked for them
     n = part.impressions if part.impressions is not None else np.zeros(0, dtype=np.int64)
@@ -144,7 +143,7 @@ def trim(part: CodedRows, cells: CellsOf, floor: Table, sums: Table) -> None:
 
 @njit(nogil=True)
 def _trim(coded, chances, impressions, cells, floor, sums):  # pragma: no cover
-    rows, _, starts, positions = cells
+    rows, _, starts, positions, _ = cells
     for r in range(len(coded)):
         m = float(impressions[r]) if len(impressions) > 0 else 1.0
         for k in range(coded.shape[1]):

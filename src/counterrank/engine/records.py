@@ -21,25 +21,27 @@ class ShownRows(NamedTuple):
     clicks: NDArray[np.int8]
     has_clicks: bool
 
-    def at(self, place: slice) -> ShownRows:
+    def at(self, part: slice) -> ShownRows:
         """Some of the rows; what they show stays where it is."""
-        offsets = self.offsets[place.start : place.stop + 1]
-        return self._replace(query_codes=self.query_codes[place], offsets=offsets)
+        offsets = self.offsets[part.start : part.stop + 1]
+        return self._replace(query_codes=self.query_codes[part], offsets=offsets)
 
 
 class PairSlots(NamedTuple):
-    """Where pairs are found, and the query and item of each."""
+    """Where pairs are found, the query and item of each, and where items are found."""
 
     slots: Codes
+    tables: Codes
     query: Codes
     item: Codes
+    item_slots: Codes
 
 
 class Batch(NamedTuple):
     """A batch of coded rows, and what each row counts for."""
 
     query_codes: Codes
-    offsets: Codes
+    lengths: Codes  # of the lists, uncut
     impressions: Codes
     reward: Vector
     propensity: Vector

@@ -47,7 +47,7 @@ class Vocabulary:
     def grow(self) -> None:
         """Double the room."""
         larger = np.zeros(len(self.slots) * 2, dtype=np.int64)
-        kernels.rehash(self.slots, larger, 2, SECRET)
+        kernels.rehash(self.slots, larger, SECRET)
         self.slots = larger
 
     def keep(self, values: Any) -> None:
@@ -89,13 +89,25 @@ class HashedCodes(KeyCodes):
 
 
 class PairTable:
-    """(query, item key) → pair, with what is counted per pair and position."""
+    """(query, item key) → pair, with what is counted per pair and position.
+
+    Each query has a small table of its own among `slots`, of keys and pairs plus one, which moves when it is three
+    quarters full: the pairs of one query are near each other, and those of a short list take few slots.
+    """
 
     def __init__(self, positions: int) -> None:
-        self.slots = np.zeros(3 * 2048, dtype=np.int64)
+        self.slots = np.zeros((4096, 2), dtype=np.int64)
+        self.tables = np.zeros((0, 3), dtype=np.int64)
         self.query = np.zeros(1024, dtype=np.int64)
         self.item = np.zeros(1024, dtype=np.int64)
         self.tally = CellTally(positions)
+
+    def know(self, queries: int) -> None:
+        """Room for so many queries; a new one is looked up in two slots that stay free."""
+        if queries > len(self.tables):
+            old, self.tables = self.tables, np.zeros((max(2 * len(self.tables), queries, 1024), 3), dtype=np.int64)
+            self.tables[:, kernels.SHIFT_BY] = 63
+            self.tables[: len(old)] = old
 
     def grow(self, used: int, needed: int) -> None:
         """Room for at least `needed` pairs."""
@@ -109,9 +121,12 @@ class PairTable:
         self.query = _longer(self.query, used, room)
         self.item = _longer(self.item, used, room)
         self.tally.grow(room)
-        slots = np.zeros(3 * 2 * room, dtype=np.int64)
-        kernels.rehash(self.slots, slots, 3, SECRET)
-        self.slots = slots
+
+    def widen(self, used: int, longest: int) -> None:
+        """Slots for one more table, of a query whose list is so long or that has outgrown its own."""
+        needed = used + 4 * max(longest, int(self.tables[:, kernels.TAKEN].max(initial=0)) + 1)
+        if needed > len(self.slots):
+            self.slots = _longer(self.slots, used, max(2 * len(self.slots), needed))
 
 
 class GroupTable:
@@ -142,7 +157,7 @@ class GroupTable:
             return False
         slots, old = self.slots, self._columns()
         self._allocate(size * 4 if size * 4 <= self.room else size * 2)
-        kernels.rehash(slots, self.slots, 2, SECRET)
+        kernels.rehash(slots, self.slots, SECRET)
         for new, was in zip(self._columns(), old, strict=True):
             new[:used] = was[:used]
         return True

@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.coder import CodedRows, Coder, power_of_two
+from counterrank.engine.coder import CodedRows, Coder, placed, power_of_two
 from counterrank.engine.plan import Plan
 from counterrank.engine.records import Batch, GroupArrays, Sums, Wanted
 from counterrank.engine.spill import Spill, SpilledRankings
@@ -54,46 +54,70 @@ class Tallier:
             self.looks = _room(self.looks, len(self.coder.pairs.query), 4)
             self.last_at = _room(self.last_at, len(self.per_query), positions)
 
-    def add(self, rows: Rows, codes: Codes, coded: NDArray[np.int32], counted: bool) -> CodedRows:
-        """Count a batch; it comes back in the order of its queries."""
+    def add(
+        self, rows: Rows, codes: Codes, place: Codes, starts: Codes, coded: NDArray[np.int32], counted: bool
+    ) -> CodedRows:
+        """Count a batch of which each row was coded at its place; there the rows of a query begin at `starts`."""
+        plan, coder = self.plan, self.coder
+        covered = coder.covered(len(self.per_query))
+        if (paid := rows.reward if plan.metric == "reward" else None) is not None:
+            self._span(paid[(codes >= 0) & covered[codes]])
+        codes, days = placed(codes, place), self.day_codes(rows)
+        days = placed(days, place) if len(days) else days
+        reward = None if paid is None else placed(paid, place) - (self.origin or 0.0)
+        impressions = placed(rows.impressions, place) if counted else rows.impressions  # else they are all 1
+        propensity = np.zeros(0) if rows.propensity is None else placed(rows.propensity, place)
+        batch = Batch(
+            query_codes=codes,
+            lengths=placed(np.diff(rows.offsets), place),
+            impressions=impressions,
+            reward=np.zeros(0) if reward is None else reward,
+            propensity=propensity,
+            bits=propensity.view(np.uint64),
+            days=days,
+            coded=coded,
+        )
+        self._tally(batch, covered)
+        chances = coder.chances(rows, coded.shape[1])
+        chances = None if chances is None else placed(chances, place)
+        if self.item_chances is not None and chances is not None:
+            self.item_chances.add(coded, chances, impressions)
+        cluster = coder.clustered(rows)
+        if cluster is not None:
+            cluster = placed(cluster, place)
+            mine = (codes >= 0) & covered[codes]
+            sizes = sum_by(cluster[mine], impressions[mine], coder.clusters.size)
+            sizes[: len(self.cluster_sizes)] += self.cluster_sizes
+            self.cluster_sizes = sizes
+        return CodedRows(
+            coded=coded,
+            impressions=impressions if counted else None,
+            starts=starts,
+            reward=reward,
+            day=days.astype(np.int32) if len(days) else None,
+            cluster=cluster,
+            chances=chances,
+        )
+
+    def _tally(self, batch: Batch, covered: NDArray[np.bool_]) -> None:
+        """Add the rows to cells, queries, days, groups of rankings and looks."""
         plan, groups, coder = self.plan, self.groups, self.coder
-        nothing = np.zeros(0)
-        paid = rows.reward if plan.metric == "reward" else None
-        reward = paid - (self.origin or 0.0) if paid is not None else nothing
-        propensity = rows.propensity if rows.propensity is not None else nothing
+        coded, impressions = batch.coded, batch.impressions
         wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
-        covered, theta = coder.covered(len(self.per_query)), plan.weights(coded.shape[1])
-        if paid is not None:
-            self._span(paid[(codes >= 0) & covered[codes]])
-        days = self.day_codes(rows)
-        bits = propensity.view(np.uint64)
-        batch = Batch(codes, rows.offsets, rows.impressions, reward, propensity, bits, days, coded)
-        asked = Wanted(covered, theta, plan.metric == "reward", plan.by_propensity, wanted, keys)
+        asked = Wanted(covered, plan.weights(coded.shape[1]), plan.metric == "reward", plan.by_propensity, wanted, keys)
         sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
         if not coder.pairs.tally.dense:
-            coder.pairs.tally.add(coded, rows.impressions)
+            coder.pairs.tally.add(coded, impressions)
         done = 0
         while True:
             met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity)
             done = kernels.tally_rows(done, batch, asked, sums, met, SECRET)
-            if done >= len(rows):
+            if done >= len(coded):
                 break
             self._make_group_room()
         if plan.looks:
-            tally_looks(codes, coded, rows.impressions, self.looks, self.last_at)
-        chances = coder.chances(rows, coded.shape[1])
-        if self.item_chances is not None and chances is not None:
-            self.item_chances.add(coded, chances, rows.impressions)
-        kept = reward if plan.metric == "reward" else None
-        cluster = coder.clustered(rows)
-        if cluster is not None:
-            mine = (codes >= 0) & covered[codes]
-            sizes = sum_by(cluster[mine], rows.impressions[mine], coder.clusters.size)
-            sizes[: len(self.cluster_sizes)] += self.cluster_sizes
-            self.cluster_sizes = sizes
-        n = rows.impressions if counted else None
-        return coder.by_query(codes, coded, n, kept, days, cluster, chances=chances)
+            tally_looks(batch.query_codes, coded, impressions, self.looks, self.last_at)
 
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""

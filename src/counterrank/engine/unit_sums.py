@@ -10,7 +10,7 @@ from counterrank.compiled import njit
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.plan import Coefficients
 from counterrank.ids import Codes
-from counterrank.statistics.cells import cell_at
+from counterrank.statistics.cells import LookedUp, cell_at
 from counterrank.statistics.cluster_terms import ClusterTerms
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.query_terms import QueryUnits
@@ -31,7 +31,7 @@ class UnitSums:
         self.loose = 0
         self.keys: list[tuple[Codes, Table, Table]] = []  # (query, cluster), impressions and terms
 
-    def add(self, part: CodedRows, cells: tuple[Codes, Codes, Codes, Codes], table: Table) -> None:
+    def add(self, part: CodedRows, cells: LookedUp, table: Table) -> None:
         """`cells` and `table` as `kernels.sum_moments` takes them."""
         wanted = self.coefficients
         if not (self.clustered or wanted.by_query):
@@ -97,7 +97,7 @@ def weigh_rows(coded, cells, table, scale, constant, query, term, influence):
 
     As in `kernels.sum_moments`, whose tables it reads.
     """
-    rows, pair_query, starts, positions = cells
+    rows, pair_query, starts, positions, _ = cells
     for r in range(len(coded)):
         query[r] = -1
         if coded[r, 0] < 0:
@@ -111,8 +111,8 @@ def weigh_rows(coded, cells, table, scale, constant, query, term, influence):
                 if v < 0:
                     break
                 c = cell_at(starts, positions, rows[v >> 1], k)
-                offset += table[c, 2 * e + 1]
+                offset += table[c, len(scale) + e]
                 if v & 1:
-                    value += scale[e, k] * table[c, 2 * e]
+                    value += scale[e, k] * table[c, e]
             term[e, r] = value
             influence[e, r] = value - offset + constant[e, q]

@@ -112,7 +112,7 @@ def _tally(coded: Any, impressions: Any, tally: Any) -> None:  # pragma: no cove
                 tally[v >> 1, k, 1] += impressions[r]
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def _place(key: Any, places: Any, mask: Any, secret: Any) -> Any:  # pragma: no cover
     """Where the cell is, or belongs."""
     at = np.int64(mix(np.uint64(key) * secret[0] + secret[1]) & mask)

@@ -15,6 +15,9 @@ from counterrank.records import dataclass
 from counterrank.statistics.pairs import add_runs, sum_by
 
 Vector = NDArray[np.float64]
+# of pairs under codes of one's own their row and query; of rows where their cells begin; the cells' positions; and of
+# pairs again where their cells begin if they are those of the positions from the first on, else -1
+LookedUp = tuple[Codes, Codes, Codes, Codes, Codes]
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,13 @@ class Cells:
             return Cells(starts, self.positions, self.depth), None
         order = np.argsort(rows[self.rows], kind="stable")
         return Cells(starts, self.positions[order], self.depth), order
+
+    def looked_up(self, rows: Codes, queries: Codes) -> LookedUp:
+        """What kernels find cells by, where pair p of theirs is rows[p] of ours and of the query queries[p]."""
+        sizes = np.diff(self.starts)
+        last = np.append(self.positions, -1)[self.starts[1:] - 1]
+        direct = np.where((sizes > 0) & (last == sizes - 1), self.starts[:-1], -1)
+        return rows, queries, self.starts, self.positions, np.append(direct, -1)[rows]
 
     @property
     def full(self) -> bool:
@@ -212,7 +222,7 @@ def _added(at: Codes, values: NDArray[Any], size: int) -> NDArray[Any]:
     return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
 
 
-@njit(nogil=True, inline="always")
+@njit(nogil=True)
 def cell_at(starts: Any, positions: Any, row: Any, k: Any) -> Any:  # pragma: no cover
     """Which cell (row, k) is; it must be one."""
     low, high = starts[row], starts[row + 1] - 1
@@ -245,4 +255,4 @@ def _of_rankings(starts: Any, positions: Any, values: Any, rankings: Any, out: A
             out[g] += values[cell_at(starts, positions, rankings[g, k], k)]
 
 
-__all__ = ["Cells", "Places", "Tally", "cell_at", "of_rankings"]
+__all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings"]

@@ -36,13 +36,13 @@ def uniform(key, number):  # type: ignore[no-untyped-def]
     return (mix(np.uint64(key) ^ mix(np.uint64(number))) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def start_key(query, secret):  # type: ignore[no-untyped-def]
     """The key of a query's empty ranking."""
     return mix(np.uint64(query) * secret[0] + secret[1])
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def next_key(key, code, secret):  # type: ignore[no-untyped-def]
     """The key of a ranking that has one more item."""
     return mix(key ^ (np.uint64(code) * secret[0]))
