@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 from counterrank.click import fit_examination
 from counterrank.click.examination import _linked, _not_negative
 from counterrank.errors import InputError
+from seeds import seeds
 
 
 def log_likelihood(n: np.ndarray, c: np.ndarray, a: np.ndarray, e: np.ndarray) -> float:
@@ -46,7 +47,7 @@ def unscaled(fit) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-d
 @pytest.mark.parametrize(
     ("pairs", "positions", "mean"), [(4, 2, 30), (5, 3, 20), (50, 5, 5), (200, 10, 1), (300, 10, 200), (60, 6, 2)]
 )
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds([1, 2], 1))
 def test_reaches_the_likelihood_of_plain_em(pairs: int, positions: int, mean: float, seed: int) -> None:
     n, c = counts(seed, pairs, 1 / np.arange(1, positions + 1) ** 0.7, mean)
     fit = fit_examination(n, c)

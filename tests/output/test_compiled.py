@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import counterrank
 from counterrank import compiled
-from counterrank.compiled import folders
+from counterrank.compiled import folders, function
 
 SOURCE = """
 from counterrank.compiled import njit
@@ -96,9 +98,11 @@ def test_two_first_runs_at_once(source: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), *sys.path])}
     command = [sys.executable, "-B", "-c", USE]
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [each.communicate()[0].split()[:2] for each in both] == [["6", "4.0"]] * 2
+    told = [each.communicate()[0].split() for each in both]
+    assert [each[:2] for each in told] == [["6", "4.0"]] * 2
+    assert sum(int(each[2]) for each in told) == 2  # each of the two was compiled by one, and the other waited for it
     assert use(source) == ("6", "4.0", 2)
-    assert not list((source / "__pycache__").glob(".counterrank*"))
+    assert not [path for path in (source / "__pycache__").iterdir() if path.suffix not in (".compiled", ".pyc")]
 
 
 @pytest.mark.slow  # a process for each
@@ -196,3 +200,16 @@ def test_all_of_ours_is_kept_that_way() -> None:
     assert own == [], "use counterrank.compiled.njit"
     with pytest.raises(TypeError):
         compiled.njit(cache=True)
+
+
+def test_a_single_row_is_as_many_rows() -> None:
+    """Its columns are in a row in memory too, which makes no other code of it: nothing is compiled twice."""
+    one, many = np.zeros((1, 3)), np.zeros((2, 3))
+    assert (
+        function.kind(one) == function.kind(many) == function.kind(np.zeros((0, 3))) == function.kind(np.zeros((2, 1)))
+    )
+    assert len({function.kind(each) for each in (many, np.asfortranarray(many), np.zeros((4, 6))[::2, ::2])}) == 3
+    many.flags.writeable = False
+    assert function.kind(one) != function.kind(many)
+    for array in (one, many, np.zeros((2, 1)), np.asfortranarray(np.zeros((2, 3)))):  # as Numba tells them apart
+        assert (numba.typeof(array) == numba.typeof(one)) == (function.kind(array) == function.kind(one))

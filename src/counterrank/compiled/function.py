@@ -15,7 +15,8 @@ from counterrank.compiled.kept import Kept
 from counterrank.compiled.machine import code_of, load
 
 _MOST = 1 << 63  # a whole number below it is signed
-_ARRAY = 0x1 | 0x2 | 0x100 | 0x400  # of an array's flags: rows or columns in a row, aligned, writeable
+_ROWS, _COLUMNS = 0x1, 0x2  # of an array's flags: its rows, or its columns, in a row in memory
+_ARRAY = _ROWS | _COLUMNS | 0x100 | 0x400  # and aligned, writeable
 _SCALARS: dict[type, type] = {  # values of one kind, by the type that stands for it
     float: float, np.float64: float, bool: bool, np.bool_: bool, np.int64: int, np.uint64: np.uint64,
     np.int32: np.int32, np.uint32: np.uint32, np.int8: np.int8, np.uint8: np.uint8, np.float32: np.float32,
@@ -66,24 +67,41 @@ class Compiled:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The same by Numba."""
+        """The same by Numba, for Python to call."""
+        return self._by_numba(no_cfunc_wrapper=True)
+
+    @cached_property
+    def inner(self) -> Any:
+        """The same for other compiled functions to call: without an entry for Python, which takes long to make."""
+        return self._by_numba(no_cfunc_wrapper=True, no_cpython_wrapper=True)
+
+    def _by_numba(self, **without: Any) -> Any:
         import numba
 
-        return numba.njit(**self.options)(_with_dispatchers(self.py_func))
+        return numba.njit(**{**self.options, **without})(_with_dispatchers(self.py_func))
 
     def _found(self, kinds: tuple[Any, ...], given: tuple[Any, ...]) -> Callable[..., Any]:
         if _Unknown in _flat(kinds) or len(given) != self.py_func.__code__.co_argcount:
             return self.dispatcher  # type: ignore[no-any-return]
-        told, code = " ".join(map(_told, _flat(kinds))), None
+        told = " ".join(map(_told, _flat(kinds)))
+        code = self._loaded(told)
+        if code is None:
+            if _first:
+                _first.pop()()
+            with self._kept.alone(told):
+                code = self._loaded(told)  # by another process, since
+                if code is None:
+                    code = self._compiled(told, given)
+        self._codes[kinds] = code
+        return code
+
+    def _loaded(self, told: str) -> Callable[..., Any] | None:
         with contextlib.suppress(Exception):  # another Numba than was tried: then it compiles
             kept = self._kept.read(told)
-            code = load(kept, self.py_func.__qualname__) if kept is not None else None
-        self._codes[kinds] = found = code if code is not None else self._compiled(told, given)
-        return found
+            return load(kept, self.py_func.__qualname__) if kept is not None else None
+        return None
 
     def _compiled(self, told: str, given: tuple[Any, ...]) -> Callable[..., Any]:
-        if _first:
-            _first.pop()()
         import numba
 
         types = tuple(map(numba.typeof, given))
@@ -99,7 +117,8 @@ def kind(value: Any) -> Any:
     """What of a value the code that takes it depends on; a tuple's is that of its members."""
     what = type(value)
     if what is np.ndarray:
-        return value.dtype, value.ndim, value.flags.num & _ARRAY
+        flags = value.flags.num & _ARRAY
+        return value.dtype, value.ndim, flags & ~_COLUMNS if flags & _ROWS else flags  # as Numba: a single row is both
     if what is int:
         return int if -_MOST <= value < _MOST else np.uint64
     if what is tuple:
@@ -132,9 +151,9 @@ def _with_dispatchers(function: Any) -> Any:
     known = {**function.__globals__}
     for name in _names(function.__code__):
         if isinstance(known.get(name), Compiled) and known[name].py_func is not function:
-            known[name] = known[name].dispatcher
+            known[name] = known[name].inner
     around = [cell.cell_contents for cell in function.__closure__ or ()]
-    cells = tuple(CellType(each.dispatcher if isinstance(each, Compiled) else each) for each in around)
+    cells = tuple(CellType(each.inner if isinstance(each, Compiled) else each) for each in around)
     same = FunctionType(function.__code__, known, function.__name__, function.__defaults__, cells)
     same.__qualname__, same.__module__ = function.__qualname__, function.__module__
     return same

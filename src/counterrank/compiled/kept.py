@@ -1,8 +1,8 @@
 """Compiled code in files: one for each function and types of arguments.
 
-Written whole, checked before it is read, made anew where it is not as it must be: a file that is damaged, or two
-processes that compile at once, disturb nobody. The checksum finds damage. It is no signature: whoever can write to the
-user's folders can change the program itself.
+Written whole, checked before it is read, made anew where it is not as it must be: a file that is damaged disturbs
+nobody. Of two processes that need the same at once, one compiles and the other waits for it (`alone`). The checksum
+finds damage. It is no signature: whoever can write to the user's folders can change the program itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import cache, cached_property
 from typing import Any
@@ -21,7 +22,13 @@ from counterrank import temporary
 from counterrank.compiled.folders import place
 from counterrank.compiled.machine import Code, folder, processor
 
+try:
+    import fcntl
+except ImportError:  # Windows: whoever needs it compiles it
+    fcntl = None  # type: ignore[assignment]
+
 _DIGEST = 32  # bytes of a checksum
+_PATIENCE, _GLANCE = 60.0, 0.02  # seconds to wait for another process that compiles, and between looks
 
 
 class Kept:
@@ -92,11 +99,43 @@ class Kept:
                 temporary.remove(beside)
             self._forget(os.path.dirname(path), lambda name: not name.startswith(f"{self.name}{self.stamp}."))
 
+    @contextlib.contextmanager
+    def alone(self, kinds: str) -> Iterator[None]:
+        """While this process compiles, others that need the same wait; who has waited long compiles too.
+
+        However a process ends, the system gives its lock back.
+        """
+        path = self.path(kinds) if fcntl is not None else None
+        descriptor = None
+        with contextlib.suppress(OSError):
+            if path is not None:
+                descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+                _lock(descriptor)
+        try:
+            yield
+        finally:
+            if descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{path}.lock")
+                with contextlib.suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked meanwhile has it too
+                os.close(descriptor)
+
     def _forget(self, folder: str, old: Callable[[str], bool]) -> None:
         for name in os.listdir(folder):
             if name.startswith(self.name) and name.endswith(".compiled") and old(name):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(folder, name))
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file for this process, if need be after another that has it."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_GLANCE)
 
 
 def enclosed(function: Any) -> list[Any] | None:

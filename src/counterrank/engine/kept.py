@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from counterrank.engine.coder import CodedRows
 from counterrank.errors import InputError
 
 COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster", "chances")
+_opening = Lock()  # the head of a file is read as Python's syntax, which threads of Python 3.11 cannot do at once
 
 
 class KeptRows:
@@ -50,7 +52,8 @@ class KeptRows:
             columns: dict[str, Any] = {}
             for name in COLUMNS:
                 path = self._path(number, name)
-                columns[name] = np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
+                with _opening:
+                    columns[name] = np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
             coded, starts = columns["coded"], columns["starts"]
             assert coded is not None and starts is not None  # noqa: S101, PT018 - always written
             yield CodedRows(**columns | {"coded": coded, "starts": starts})

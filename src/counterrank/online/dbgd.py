@@ -62,13 +62,16 @@ def score(rows, first, size, examination, params, key, out):  # type: ignore[no-
     width = z.shape[1]
     weights = params[WEIGHTS : WEIGHTS + width]
     if params[0] == 0:
-        out[:size] = by_weights(z, weights)
+        by_linear = by_weights(z, weights)
+        for i in range(size):
+            out[i] = by_linear[i]
         return
     ways = directions(key, int(params[RIVALS]), width)
     length = min(size, len(examination))
     page, _, plain = draft(z, weights, ways, params[0], length, mix(key))
     top = plain.max() + 1.0
-    out[:size] = plain
+    for i in range(size):
+        out[i] = plain[i]
     for place in range(length):
         out[page[place]] = top + length - place
 

@@ -16,7 +16,9 @@ from counterrank.statistics.hashing import uniform
 def score(rows, first, size, examination, params, key, out):  # type: ignore[no-untyped-def]
     """w·z + ε·Gumbel noise: sorted, with ε = 1, a draw from Plackett–Luce."""
     z = table(rows, first, size, examination, params)
-    out[:size] = by_weights(z, params[WEIGHTS : WEIGHTS + z.shape[1]])
+    plain = by_weights(z, params[WEIGHTS : WEIGHTS + z.shape[1]])
+    for i in range(size):
+        out[i] = plain[i]
     if params[0] != 0:
         for i in range(size):
             out[i] -= params[0] * math.log(-math.log(1.0 - uniform(key, i) + 1e-300) + 1e-300)
@@ -45,9 +47,14 @@ def observe(rows, first, size, examination, params, key, page, clicks):  # type:
         return
     z = table(rows, first, size, examination, params)
     width = z.shape[1]
-    plain = by_weights(z, params[WEIGHTS : WEIGHTS + width]) / params[0]
-    power = np.exp(plain - plain.max())
-    total = power.sum()
+    power = by_weights(z, params[WEIGHTS : WEIGHTS + width])
+    top, total = -np.inf, 0.0
+    for i in range(len(power)):
+        power[i] /= params[0]
+        top = max(top, power[i])
+    for i in range(len(power)):
+        power[i] = math.exp(power[i] - top)
+        total += power[i]
     here = log_chance(power, total, page, length, 0, 0)
     moved = np.zeros(width)
     for a in range(length):

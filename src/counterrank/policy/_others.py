@@ -58,18 +58,21 @@ def add(
     """Adds density_a · P(n of the others arrived) to out[a, low + n], for the items low:high and n below width."""
     todo = np.empty((_LEVELS, 5), dtype=np.int64)  # a part, the part beside it, and its level
     ends = np.empty((_LEVELS, 2), dtype=np.int64)
-    todo[0] = np.array([low, high, low, low, 0])
+    todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3], todo[0, 4] = low, high, low, low, 0
     size = 1
     while size > 0:
         size -= 1
-        begin, end, beside, until, level = todo[size]
+        begin, end, beside, until, level = (
+            todo[size, 0], todo[size, 1], todo[size, 2], todo[size, 3], todo[size, 4]
+        )  # fmt: skip
         row = rows[level]
         if level == 0:
             row[0] = 1.0
             first, last = 0, 1
         else:
-            first, last = ends[level - 1]
-            row[first:last] = rows[level - 1, first:last]
+            first, last = ends[level - 1, 0], ends[level - 1, 1]
+            for n in range(first, last):
+                row[n] = rows[level - 1, n]
         for a in range(beside, until):
             first, last = _with(row, first, last, width, left[a], gone[a])
         if end - begin == 1:
@@ -78,6 +81,8 @@ def add(
             continue
         ends[level, 0], ends[level, 1] = first, last
         middle = (begin + end) // 2
-        todo[size] = np.array([middle, end, begin, middle, level + 1])
-        todo[size + 1] = np.array([begin, middle, middle, end, level + 1])
-        size += 2
+        for half in range(2):  # the one is beside the other
+            todo[size, 2 * half], todo[size, 2 * half + 1] = middle, end
+            todo[size, 2 - 2 * half], todo[size, 3 - 2 * half] = begin, middle
+            todo[size, 4] = level + 1
+            size += 1

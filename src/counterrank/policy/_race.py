@@ -64,16 +64,21 @@ def marginals(starts: Any, rows: Any, logs: Any, shown: Any, step: Any, out: Any
 def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
     size = len(logs)
     out = np.zeros((size, places))
-    weight = np.exp(logs - logs[0])
-    first_place = weight / weight.sum()
+    first_place, total = np.empty(size), 0.0
+    for a in range(size):
+        first_place[a] = np.exp(logs[a] - logs[0])
+        total += first_place[a]
+    for a in range(size):
+        first_place[a] /= total
     if places == 1:
-        out[:, 0] = first_place
+        for a in range(size):
+            out[a, 0] = first_place[a]
         return out
     density, gone, left = np.empty(size), np.empty(size), np.empty(size)
     before = np.empty((size + 1, min(places, _WIDE)))
     row, rows = np.empty(places), room_for(places if places > _WIDE else 0)
     sure = late = 0  # items :sure have arrived, items late: have not
-    node = int(np.floor((_FIRST - logs[0] - np.log(weight.sum())) / step))
+    node = int(np.floor((_FIRST - logs[0] - np.log(total)) / step))
     while True:
         node += 1
         s = node * step
@@ -98,11 +103,16 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
         first, last = 0, width
         if width <= _WIDE:
             _before(left, gone, sure, late, width, before)
-            row[:width] = before[late, :width]
+            for n in range(width):
+                row[n] = before[late, n]
         else:
             first, last = everyone(left, gone, sure, late, width, row)
-        if width == room and row[first:last].sum() < _TAIL:
-            break
+        if width == room:
+            any_left = 0.0
+            for n in range(first, last):
+                any_left += row[n]
+            if any_left < _TAIL:
+                break
         if width <= _WIDE:
             _add(density, left, gone, sure, late, width, before, out)
         else:
@@ -111,7 +121,8 @@ def _race(logs: Any, places: Any, step: Any) -> Any:  # pragma: no cover
             small = step * np.exp(logs[a] + s)
             for n in range(first, last):
                 out[a, sure + n] += small * row[n]
-    out[:, 0] = first_place
+    for a in range(size):
+        out[a, 0] = first_place[a]
     return out
 
 
@@ -128,7 +139,8 @@ def _width(rate: float, room: int) -> int:  # pragma: no cover
 @njit(nogil=True)
 def _before(left: Any, gone: Any, low: int, high: int, width: int, before: Any) -> None:  # pragma: no cover
     """Fills before[a, n]: the chance that n of the items low:a have arrived."""
-    before[low, :width] = 0.0
+    for n in range(width):
+        before[low, n] = 0.0
     before[low, 0] = 1.0
     for a in range(low, high):
         before[a + 1, 0] = before[a, 0] * left[a]
@@ -144,7 +156,8 @@ def _add(
     after, others = np.zeros(width), np.empty(width)
     after[0] = 1.0
     for a in range(high - 1, low - 1, -1):
-        others[:] = 0.0
+        for n in range(width):
+            others[n] = 0.0
         for i in range(width):
             share = before[a, i] * density[a]
             for n in range(i, width):

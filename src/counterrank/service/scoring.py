@@ -63,7 +63,8 @@ def _within_budget(order, out, below, budget, k):
                 fresh += 1.0
         placed[used] = i
         used += 1
-    placed[used:] = late[:held]
+    for i in range(held):
+        placed[used + i] = late[i]
     return placed
 
 

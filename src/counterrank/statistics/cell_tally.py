@@ -151,7 +151,7 @@ def _put(pairs: Any, positions: Any, tally: Any, places: Any, secret: Any) -> No
     for i in range(len(pairs)):
         at = _place((pairs[i] << 32) + positions[i] + 1, places, mask, secret)
         places[at, 0] = (pairs[i] << 32) + positions[i] + 1
-        places[at, 1:] = tally[pairs[i], positions[i]]
+        places[at, 1], places[at, 2] = tally[pairs[i], positions[i], 0], tally[pairs[i], positions[i], 1]
 
 
 @njit(nogil=True)
@@ -159,4 +159,6 @@ def _move(old: Any, new: Any, secret: Any) -> None:  # pragma: no cover
     mask = np.uint64(len(new) - 1)
     for i in range(len(old)):
         if old[i, 0] != 0:
-            new[_place(old[i, 0], new, mask, secret)] = old[i]
+            at = _place(old[i, 0], new, mask, secret)
+            for j in range(old.shape[1]):
+                new[at, j] = old[i, j]

@@ -43,10 +43,13 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
     """(G, L) items by position, and chances. Empty columns make the table square; what a row lacks goes there."""
     size, length = table.shape
     square = np.zeros((size, size))
-    square[:, :length] = table
     column, room = length, 1.0
     for a in range(size):
-        rest = 1.0 - table[a].sum()
+        rest = 0.0
+        for k in range(length):
+            square[a, k] = table[a, k]
+            rest += table[a, k]
+        rest = 1.0 - rest
         while rest > _NOTHING and column < size:
             part = min(rest, room)
             square[a, column] += part
@@ -54,7 +57,10 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
             room -= part
             if room <= _NOTHING:
                 column, room = column + 1, 1.0
-    most = int(np.count_nonzero(square)) + 1  # each ranking uses up a cell or more
+    most = 1  # each ranking uses up a cell or more
+    for a in range(size):
+        for k in range(size):
+            most += square[a, k] != 0.0
     held, chance = np.empty((min(most, 16), length), dtype=np.int64), np.empty(most)
     item = np.full(size, -1, dtype=np.int64)  # of each column
     column_of = np.full(size, -1, dtype=np.int64)
@@ -72,9 +78,12 @@ def _split(table: Any) -> tuple[Any, Any]:  # pragma: no cover
             least = min(least, square[item[k], k])
         if number == len(held):
             wider = np.empty((min(2 * number, most), length), dtype=np.int64)
-            wider[:number] = held
+            for g in range(number):
+                for k in range(length):
+                    wider[g, k] = held[g, k]
             held = wider
-        held[number] = item[:length]
+        for k in range(length):
+            held[number, k] = item[k]
         chance[number] = least
         number += 1
         left -= least

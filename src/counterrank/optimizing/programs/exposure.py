@@ -83,7 +83,8 @@ def _chances(exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, o
     kept = np.array([a for a in fill if allowed[a]])
     size = len(kept)
     wide = np.zeros(size)
-    wide[:length] = height[:size]
+    for k in range(min(length, size)):
+        wide[k] = height[k]
     e = exposure[kept].copy()
     order = np.argsort(-e, kind="mergesort")
     left = 1.0
