@@ -133,7 +133,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "mark.json": (b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), "byte order mark"),
     "twice.csv": (b'query,items,items,clicks\nq,"[""a""]","[""a""]",[1]\n', "distinct column names"),
     "no.csv.gz": (CSV.encode(), "gzip"),
-    "cut.jsonl.gz": (gzip.compress(lines(GOOD * 50_000).encode())[:-50], "cut short"),
+    "cut.jsonl.gz": (gzip.compress((lines(GOOD) * 50_000).encode())[:-50], "cut short"),
 }
 
 

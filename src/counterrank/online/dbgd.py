@@ -21,7 +21,8 @@ def directions(key, count, width):  # type: ignore[no-untyped-def]
         for j in range(width):
             out[c, j] = normal(mix(key ^ np.uint64(c + 1)), j)
             total += out[c, j] ** 2
-        out[c] /= total**0.5
+        for j in range(width):
+            out[c, j] /= total**0.5
     return out
 
 
@@ -33,9 +34,13 @@ def draft(z, weights, ways, reach, length, key):  # type: ignore[no-untyped-def]
     """
     teams = len(ways) + 1
     scores = np.empty((teams, len(z)))
-    scores[0] = by_weights(z, weights)
+    plain = by_weights(z, weights)
+    for i in range(len(z)):
+        scores[0, i] = plain[i]
     for c in range(len(ways)):
-        scores[c + 1] = scores[0] + reach * by_weights(z, ways[c])
+        moved = by_weights(z, ways[c])
+        for i in range(len(z)):
+            scores[c + 1, i] = plain[i] + reach * moved[i]
     page, team = np.empty(length, dtype=np.int64), np.empty(length, dtype=np.int64)
     free, order, place, turn = np.ones(len(z), dtype=np.bool_), np.arange(teams), 0, 0
     while place < length:
@@ -52,7 +57,7 @@ def draft(z, weights, ways, reach, length, key):  # type: ignore[no-untyped-def]
             place += 1
             if place == length:
                 break
-    return page, team, scores[0]
+    return page, team, plain
 
 
 @njit(nogil=True)
@@ -69,9 +74,10 @@ def score(rows, first, size, examination, params, key, out):  # type: ignore[no-
     ways = directions(key, int(params[RIVALS]), width)
     length = min(size, len(examination))
     page, _, plain = draft(z, weights, ways, params[0], length, mix(key))
-    top = plain.max() + 1.0
+    top = -np.inf
     for i in range(size):
         out[i] = plain[i]
+        top = max(top, plain[i] + 1.0)
     for place in range(length):
         out[page[place]] = top + length - place
 

@@ -276,5 +276,5 @@ def totals(rows, at, examination):  # type: ignore[no-untyped-def]
     """(N, 4): `sums` of these rows."""
     out = np.empty((len(at), 4))
     for i in range(len(at)):
-        out[i] = sums(rows, at[i], examination)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = sums(rows, at[i], examination)
     return out

@@ -85,7 +85,8 @@ def _epoch(
 ) -> Any:  # pragma: no cover  # fmt: skip
     width = rows.shape[1]
     slope, weights = np.empty(width, rows.dtype), np.empty(width, rows.dtype)
-    state[3] = 0.0
+    for k in range(width):
+        state[3, k] = 0.0
     for begin in range(0, len(order), batch):
         some = order[begin : begin + batch]
         for f in range(width):
@@ -105,5 +106,6 @@ def _epoch(
             state[2, k] += 0.001 * (total * total - state[2, k])
             state[0, k] -= rate * (state[1, k] / first) / (np.sqrt(state[2, k] / second) + 1e-12)
             state[3, k] += state[0, k]
-    state[3] /= -(-len(order) // batch)
+    for k in range(width):
+        state[3, k] /= -(-len(order) // batch)
     return steps
