@@ -1,0 +1,132 @@
+"""Each query's own table of pairs finds what a plain dictionary finds, whatever the ids are and however it grows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterrank.engine import Embedded, Plan, kernels
+from counterrank.log import parts, read_log
+from counterrank.statistics.cells import Cells
+from counterrank.statistics.hashing import SECRET
+
+
+def counted_plainly(queries, items, clicks):
+    """(query, item, position) → shown and clicked."""
+    out: dict[tuple[str, str, int], list[int]] = {}
+    for query, row, clicked in zip(queries, items, clicks, strict=True):
+        for k, (item, click) in enumerate(zip(row, clicked, strict=True)):
+            cell = out.setdefault((str(query), str(item), k), [0, 0])
+            cell[0] += 1
+            cell[1] += click
+    return {key: tuple(value) for key, value in out.items()}
+
+
+def counted(table, **options):
+    counts = Embedded(**options).count(read_log(table), Plan(metric="clicks", weights=np.ones)).counts
+    pairs, cells = counts.pairs, counts.cells
+    query, item = pairs.query_ids.texts.to_pylist(), pairs.item_ids.texts.to_pylist()
+    found = {}
+    for row, k, shown, clicked in zip(cells.rows, cells.positions, counts.shown, counts.clicked, strict=True):
+        found[query[pairs.queries[row]], item[pairs.items[row]], int(k)] = (int(shown), int(clicked))
+    return found
+
+
+def far_apart(item):  # the least and the largest ids, and ids that share their lower half
+    return [0, -(2**63), 2**63 - 1, -1][item] if item < 4 else item << 32
+
+
+@pytest.mark.parametrize("batch", [53, 1 << 17])
+@pytest.mark.parametrize("name", ["small", "far apart", "text"])
+def test_cells_are_those_of_a_dictionary(batch, name, monkeypatch):
+    """The first query meets a new item in nearly every row, so that its table moves again and again."""
+    monkeypatch.setattr(parts, "BATCH_ROWS", batch)
+    rng = np.random.default_rng(2)
+    spelled = {"small": int, "far apart": far_apart, "text": lambda item: f"item-{item}"}[name]
+    queries = np.where(rng.random(3000) < 0.5, 0, rng.integers(0, 90, 3000)).tolist()
+    items = []
+    for number, query in enumerate(queries):
+        known = 5 + number // 3 if query == 0 else 9
+        items.append([spelled(int(i)) for i in rng.choice(known, rng.integers(1, 6), replace=False)])
+    clicks = [(rng.random(len(row)) < 0.3).astype(int).tolist() for row in items]
+    table = pa.table({"query": queries, "items": items, "clicks": clicks})
+    assert counted(table) == counted_plainly(queries, items, clicks)
+
+
+def test_batches_large_enough_for_two_threads(monkeypatch):
+    """Pairs that are new in either half of a later batch."""
+    monkeypatch.setattr(parts, "BATCH_ROWS", 10_000)
+    rng = np.random.default_rng(4)
+    size = 30_000
+    queries = rng.integers(0, 40, size).tolist()
+    items = [rng.choice(6 + row // 5000, 3, replace=False).tolist() for row in range(size)]
+    clicks = [[int(row % 3 == k) for k in range(3)] for row in range(size)]
+    table = pa.table({"query": queries, "items": items, "clicks": clicks})
+    assert counted(table) == counted_plainly(queries, items, clicks)
+
+
+def test_a_row_goes_to_its_place_in_the_order_of_queries():
+    codes = np.array([2, 0, -1, 2, 1, 0])
+    place, starts = kernels.by_query(codes, 3)
+    assert place.tolist() == [4, 1, 0, 5, 3, 2]
+    assert starts.tolist() == [1, 3, 4, 6]
+    place, starts = kernels.by_query(codes, 25)  # too many queries to sort by
+    assert (place.tolist(), len(starts)) == (list(range(6)), 0)
+
+
+@pytest.mark.parametrize("estimators", [1, 3, 4, 6, 9])
+def test_moments_are_those_of_a_plain_loop(estimators):
+    """Groups of four estimators and the rest; pairs shown at every position down to some, and pairs that are not."""
+    rng = np.random.default_rng(estimators)
+    positions, pairs, size = 5, 12, 400
+    rows = [rng.choice(pairs, rng.integers(1, positions + 1), replace=False) for _ in range(size)]
+    coded = np.full((size, positions), -1, dtype=np.int32)
+    shown = np.zeros((pairs, positions), dtype=np.int64)
+    for r, row in enumerate(rows):
+        coded[r, : len(row)] = 2 * row + (rng.random(len(row)) < 0.4)
+        shown[row, np.arange(len(row))] += 1
+    shown[3, 1:3] = shown[5, 0] = 1
+    for pair, k in ((3, 0), (5, 2), (5, 3)):  # these pairs have gaps
+        coded[(coded[:, k] >> 1) == pair, 0] = -1  # rows that are crossed out
+        shown[pair, k] = 0
+    cells, _ = Cells.of_tables(shown)
+    weight, offset = rng.normal(size=(2, len(cells), estimators))
+    scale, constant = rng.random((estimators, positions)), rng.normal(size=(estimators, 1))
+    out, cross = np.zeros((1, estimators, 4)), np.zeros((estimators, estimators))
+    spread = np.zeros((1 << 15, estimators, 3, 2))
+    where = cells.looked_up(np.arange(pairs), np.zeros(pairs, dtype=np.int64))
+    assert 0 < (where[4] < 0).sum() < pairs
+    table, ones = np.hstack([weight, offset]), np.zeros(0, dtype=np.int64)
+    kernels.sum_moments(0, size, coded, ones, False, where, table, scale, constant, out, cross, spread)
+
+    r, mean, term = [], [], []
+    for row in coded[coded[:, 0] >= 0]:
+        k = np.arange((row >= 0).sum())
+        at = cells.find(row[k].astype(np.int64) >> 1, k)
+        assert (at >= 0).all()
+        term.append((scale[:, k].T * weight[at] * (row[k] & 1)[:, None]).sum(axis=0))
+        r.append(term[-1] - offset[at].sum(axis=0))
+        mean.append(weight[at].mean(axis=0))
+    r, mean, term = np.array(r), np.array(mean), np.array(term)
+    assert len(r) > size / 4
+    np.testing.assert_allclose(out[0].T, [r.sum(0), (r**2).sum(0), mean.sum(0), (mean**2).sum(0)], rtol=1e-9)
+    np.testing.assert_allclose(np.tril(cross), np.tril(r.T @ r), rtol=1e-9)
+    sums = spread.sum(axis=0)
+    np.testing.assert_allclose(sums[:, :, 0], len(r))
+    np.testing.assert_allclose(sums[:, :, 1].T, [(r + constant.T).sum(0), term.sum(0), mean.sum(0)], rtol=1e-9)
+
+
+def test_keys_that_differ_in_one_bit_do_not_all_meet():
+    """Ids that differ only in their uppermost bits, or only in their lowest, are spread over a table."""
+    for keys in (np.arange(48) << 58, np.arange(48) << 32, np.arange(48)):
+        distinct = len(np.unique(keys))
+        slots = np.zeros((130, 2), dtype=np.int64)
+        steps = 0
+        for key in np.unique(keys):
+            at = int(kernels._slot(key, 2, 64 - 7, slots, SECRET))
+            home = int(kernels._slot(key, 2, 64 - 7, np.zeros_like(slots), SECRET))
+            steps += (at - home) % 128
+            slots[at] = key, 1
+        assert (slots[:, 1] > 0).sum() == distinct
+        assert steps < 8 * distinct
