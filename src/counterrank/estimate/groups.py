@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -64,11 +64,16 @@ def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads
     return Spreads(influences, term, weight)
 
 
-def ranked(evidence: Evidence) -> Iterator[Rankings]:
-    """The groups of rankings that a judged policy shows, and of each query all other impressions as one, unranked."""
+def ranked(evidence: Evidence, known: Iterable[Rankings] | None = None) -> Iterator[Rankings]:
+    """The groups of rankings that a judged policy shows, and of each query all other impressions as one, unranked.
+
+    `known`: these groups, where somebody has them already.
+    """
     counts = evidence.counts
     rest = np.stack([counts.impressions.astype(np.float64), counts.reward, counts.reward2])
-    for chunk in counts.rankings.chunks() if counts.rankings is not None else ():
+    if known is None:
+        known = counts.rankings.chunks() if counts.rankings is not None else ()
+    for chunk in known:
         yield chunk
         sums = (chunk.impressions, chunk.reward, chunk.reward2)
         rest -= np.stack([sum_by(chunk.queries, values, rest.shape[1]) for values in sums])

@@ -74,7 +74,7 @@ def weighed_rankings(evidence: Evidence) -> Weighed:
     return Weighed(
         sums=sums,
         influence=lambda shift, value, gain: sums.influence(evidence, shift, value, gain),
-        chunks=lambda: ranked(evidence),
+        chunks=lambda: ranked(evidence, sums.groups),
         reach=sums.reach(evidence),
         limits=sums.limits(evidence),
         expected=1 - sums.unsupported,

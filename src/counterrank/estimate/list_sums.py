@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterrank.errors import InputError
 from counterrank.estimate.base import Limits, Vector
@@ -18,6 +19,17 @@ from counterrank.setting.cache import shared
 from counterrank.setting.evidence import ROUNDING, Evidence
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
+
+KEPT = 1 << 23  # groups whose weights are kept: some 40 bytes each
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeighedGroups(Rankings):
+    """Groups of rankings with their weights, which take longer to find than all that is done with them; the rankings
+    themselves are left out."""
+
+    weight: Vector
+    clipped: NDArray[np.bool_]
 
 
 @dataclass(kw_only=True)
@@ -42,6 +54,7 @@ class ListSums:
     warnings: list[str] = field(default_factory=list)
     largest: float = 1.0  # the largest weight that an impression can have; of those logged where nobody can tell
     limit: Vector | float = 1.0  # the same of each query, infinite where nobody can tell
+    groups: list[WeighedGroups] | None = None  # what was summed, where it is no more than `KEPT`
 
     @classmethod
     def of_known(cls, held: Vector) -> ListSums:
@@ -65,6 +78,8 @@ class ListSums:
             q = chunk.queries
             if evidence.same:
                 w, free = np.full(len(q), min(1.0, evidence.clip)), np.zeros(len(q), dtype=bool)
+            elif isinstance(chunk, WeighedGroups):
+                w, free = chunk.weight, ~chunk.clipped & evidence.estimated
             elif unranked(chunk):
                 w, free = np.zeros(len(q)), np.zeros(len(q), dtype=bool)
             else:
@@ -103,6 +118,28 @@ class ListSums:
         return float((r2 + 2 * back * r + n * back**2).sum() + self.thin.sum())
 
 
+def _impossible(share: float) -> list[str]:
+    if not share:
+        return []
+    shown = f"{share:.1%} of the impressions show a ranking of the target's"
+    return [f"{shown} that the given logging policy never shows: they count as 0"]
+
+
+def _kept(
+    groups: list[WeighedGroups] | None, chunk: Rankings, weight: Vector, clipped: NDArray[np.bool_]
+) -> list[WeighedGroups] | None:
+    """With those of one more chunk; None where they are too many."""
+    if groups is None or sum(map(len, groups)) + len(chunk) > KEPT:
+        return None
+    sums = chunk.impressions, chunk.reward, chunk.reward2
+    nothing = np.zeros((len(chunk), 0), dtype=np.int64)
+    found = WeighedGroups(
+        queries=chunk.queries, rows=nothing, impressions=sums[0], reward=sums[1], reward2=sums[2], weight=weight,
+        clipped=clipped,
+    )  # fmt: skip
+    return [*groups, found]
+
+
 @shared(target=True, clip=True)
 def weigh(evidence: Evidence) -> ListSums:
     """The sums of this evidence; `list` and `wlist` share them."""
@@ -119,8 +156,10 @@ def weigh(evidence: Evidence) -> ListSums:
     pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
     singles, logged = np.zeros(size), np.zeros(size)
     logged_most = np.zeros(size)
+    groups: list[WeighedGroups] | None = []
     for chunk in counts.rankings.chunks():
         h, pi, w, over = ranking_weights(evidence, chunk)
+        groups = _kept(groups, chunk, w, over)
         logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
         clipped += float(chunk.impressions[over].sum())
@@ -142,12 +181,6 @@ def weigh(evidence: Evidence) -> ListSums:
     if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
         variance = max(variance, overall_variance(evidence))
     unseen, warnings = unsupported_rankings(evidence, logged)
-    if impossible:
-        share = impossible / counts.total
-        warnings.append(
-            f"{share:.1%} of the impressions show a ranking of the target's that the given logging policy never shows: "
-            "they count as 0"
-        )
     largest, limit = largest_possible(evidence, logged_most)
     credit, mass, mass2, free_credit, free_mass, free_within = total[:6]
     return ListSums(
@@ -161,10 +194,11 @@ def weigh(evidence: Evidence) -> ListSums:
         clipped=clipped,
         unsupported=evidence.mean(unseen),
         unseen=None if evidence.by_propensity else unseen,
-        warnings=warnings,
+        warnings=[*warnings, *_impossible(impossible / counts.total)],
         thin=total[11] + singles * variance,
         largest=float(largest.max(initial=0.0)),
         limit=limit,
+        groups=groups,
     )
 
 
