@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import counterrank as cr
-from counterrank.engine import Embedded, Plan
+from counterrank.engine import Embedded, Plan, pages
 from counterrank.estimate import ESTIMATORS
 from counterrank.log import parts, read_log
 from counterrank.policy import PlackettLuce, Uniform
 from counterrank.setting.need import Need
 from counterrank.simulate.log import simulate
 from counterrank.simulate.world import make_world
+from counterrank.statistics.rankings import Rankings
 
 FIELDS = ("value", "stderr", "effective_sample_size", "clipped", "unsupported")
 
@@ -64,14 +67,24 @@ def test_rows_that_do_not_fit_leave_pi_out_of_clicks_unless_it_is_named(world, l
     assert cr.evaluate(log, world.better(), engine=Embedded(cache_bytes=1000), estimators="pi").value("pi") is not None
 
 
-def test_rankings_that_spilled_were_more_than_fit(world, log):
-    counted = Embedded(group_room=64).count(read_log(log), Plan(metric="clicks", weights=np.ones, rankings="all"))
-    assert counted.tallier.spill is not None
-    whole = Embedded().count(read_log(log), Plan(metric="clicks", weights=np.ones, rankings="all")).counts.rankings
+@pytest.mark.parametrize("room", [0, 20_000, 1 << 29])  # of kept rows: none, a few batches, all
+def test_groups_of_rankings_are_the_same_wherever_they_come_from(world, log, room, monkeypatch, tmp_path):
+    """Counted as rows come and set down on disk, counted from some batch on, or gathered from all rows by query."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(log, path)
+    plan = Plan(metric="clicks", weights=np.ones, rankings="all")
+    whole = Embedded().count(read_log(path), plan).counts
+    monkeypatch.setattr(parts, "BATCH_ROWS", 101)
+    monkeypatch.setattr(pages, "FEW_ROWS", 500)
+    counted = Embedded(cache_bytes=room, group_room=64).count(read_log(path), plan)
+    assert (counted.tallier.spill is not None) is (room < 1 << 29)
     chunks = list(counted.counts.rankings.chunks())
     assert len(chunks) > 1
-    assert sum(len(chunk) for chunk in chunks) == len(whole)
-    assert sum(chunk.impressions.sum() for chunk in chunks) == whole.impressions.sum() == 3000
+    assert as_dict(replace(counted.counts, rankings=Rankings.joined(chunks))) == as_dict(whole)
+    assert whole.rankings.impressions.sum() == 3000
+    assert sum(map(len, chunks)) == len(whole.rankings)
+    some = [chunk for block in ((0, 2), (2, 7), (7, 7)) for chunk in counted.counts.rankings.chunks(*block)]
+    assert as_dict(replace(counted.counts, rankings=Rankings.joined(some))) == as_dict(whole)
 
 
 def test_lists_that_grow_longer_while_reading(monkeypatch):
@@ -115,7 +128,7 @@ def as_dict(counts):
             strict=True,
         )
     }
-    patterns = {
+    patterns = counts.patterns and {
         (queries[q], *((names[v >> 1][1], v & 1) for v in coded if v >= 0)): n
         for q, coded, n in zip(counts.patterns.queries, counts.patterns.coded, counts.patterns.impressions, strict=True)
     }

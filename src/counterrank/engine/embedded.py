@@ -16,7 +16,7 @@ from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.own_weights import OwnSums, trim
-from counterrank.engine.pages import RowPages, gathered_patterns
+from counterrank.engine.pages import RowPages, gathered_patterns, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tables import HashedCodes
@@ -75,6 +75,7 @@ class EmbeddedPass:
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
+        self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
@@ -120,6 +121,8 @@ class EmbeddedPass:
         if self._pending is None:
             return
         rows, self._pending = self._pending.result(), None
+        if self.tallier.later and not (self.kept.holds(rows) and len(rows.starts)):
+            self.tallier.catch_up([*self.kept.in_memory, *self.kept.on_disk(), rows])
         self.kept.add(rows)
 
     def _finish(self) -> Counts:
@@ -152,7 +155,10 @@ class EmbeddedPass:
                 every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
                 whole = tally.found(places(every), used, tally.positions)
         tally.clear()  # only the pairs' codes are needed from now on
+        pages = self._pages(rows, codes, positions)
         rankings = self.tallier.rankings(rows, self.new_query, positions)
+        if self.tallier.later and pages is not None:
+            rankings = grouped_pages(pages, self.engine.group_room)
         counts = Counts(
             pairs=pairs,
             impressions=per_query[codes, 0].astype(np.int64),
@@ -166,7 +172,7 @@ class EmbeddedPass:
             longest=int(self.tallier.size[kernels.LONGEST]),
             origin=self.tallier.origin or 0.0,
             whole=whole,
-            pages=rankings if self.plan.rankings == "all" else self._pages(rows, codes, positions),
+            pages=rankings if self.plan.rankings == "all" else pages,
             extremes=self.tallier.extremes,
             looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
             patterns=self._patterns(rows, positions) if self.plan.patterns else None,
@@ -184,7 +190,7 @@ class EmbeddedPass:
         return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions, days, named)
 
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
-        if self.plan.pages == "none" or not self.kept.complete:
+        if (self.plan.pages == "none" and not self.tallier.later) or not self.kept.complete:
             return None
         return RowPages(
             kept=self.kept,

@@ -41,6 +41,10 @@ class KeptRows:
             self.complete = False
             self.in_memory = []
 
+    def holds(self, rows: CodedRows) -> bool:
+        """Whether all rows are kept, and will be with these."""
+        return self.complete and (self.to_disk or self._bytes + rows.nbytes <= self.room)
+
     @property
     def spilled(self) -> bool:
         """Whether some batches are on disk."""

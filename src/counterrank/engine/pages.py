@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from counterrank.engine.kept import KeptRows
 from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns, joined
-from counterrank.statistics.rankings import Rankings
+from counterrank.statistics.rankings import RankingGroups, Rankings
 
 FEW_ROWS = 1 << 17  # as groups they take some 10 MB
 CHUNK_ROWS = 1 << 15  # what a thread reads at a time stays in a processor's cache
@@ -79,6 +80,39 @@ class RowPages:
 
     def without_propensity(self) -> RowPages:
         return self
+
+
+@dataclass(frozen=True)
+class GroupedPages:
+    """Kept rows as rankings, equal ones in one group: found a few queries at a time, which takes no table of all."""
+
+    pages: RowPages
+    sizes: Codes = field(repr=False)  # (Q,) rows of each query
+    quick: bool = True
+
+    def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
+        last = len(self.sizes) if high is None else min(high, len(self.sizes))
+        number = np.cumsum(self.sizes[low:last]) // FEW_ROWS
+        edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True]) + low
+        for first, end in pairwise(edges.tolist() if last > low else []):
+            yield Rankings.joined(list(self.pages.chunks(first, end))).merged()
+
+    def moved(self, pair_rows: Codes) -> GroupedPages:
+        return replace(self, pages=self.pages.moved(pair_rows))
+
+    def without_propensity(self) -> GroupedPages:
+        return self
+
+
+def grouped_pages(pages: RowPages, room: int) -> RankingGroups:
+    """All groups at once where there are no more rows than there is room for."""
+    sizes = np.zeros(len(pages.codes), dtype=np.int64)
+    for rows in pages.kept.in_memory, pages.kept.on_disk():
+        for part in rows:
+            ends = np.minimum(pages.codes + 1, len(part.starts) - 1), np.minimum(pages.codes, len(part.starts) - 1)
+            sizes += part.starts[ends[0]] - part.starts[ends[1]]
+    groups = GroupedPages(pages, sizes)
+    return groups if sizes.sum() > room else Rankings.joined(list(groups.chunks())).merged()
 
 
 def gathered_patterns(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -40,6 +42,7 @@ class Tallier:
         self.looks = np.zeros((0, 4), dtype=np.int64)
         self.last_at = np.zeros((0, 0), dtype=np.int64)
         self.item_chances = ItemChanceTally() if plan.by_item else None
+        self.later = False  # groups of rankings are not counted now, but gathered from the rows that are kept
 
     def make_room(self, positions: int) -> None:
         """Room for the queries and positions met so far."""
@@ -101,23 +104,46 @@ class Tallier:
 
     def _tally(self, batch: Batch, covered: NDArray[np.bool_]) -> None:
         """Add the rows to cells, queries, days, groups of rankings and looks."""
-        plan, groups, coder = self.plan, self.groups, self.coder
+        plan, coder = self.plan, self.coder
         coded, impressions = batch.coded, batch.impressions
-        wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" else 0
+        wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" and not self.later else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
         asked = Wanted(covered, plan.weights(coded.shape[1]), plan.metric == "reward", plan.by_propensity, wanted, keys)
         sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
         if not coder.pairs.tally.dense:
             coder.pairs.tally.add(coded, impressions)
-        done = 0
-        while True:
-            met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity)
-            done = kernels.tally_rows(done, batch, asked, sums, met, SECRET)
-            if done >= len(coded):
-                break
-            self._make_group_room()
+        self._group(batch, asked, sums)
         if plan.looks:
             tally_looks(batch.query_codes, coded, impressions, self.looks, self.last_at)
+
+    def catch_up(self, parts: Sequence[CodedRows]) -> None:
+        """Count the groups of rankings of these rows, which count for all else already, and from now on all others."""
+        self.later = False
+        for part in parts:
+            coded, size = part.coded, len(part.coded)
+            first, days = coded[:, 0], np.zeros(0, dtype=np.int64)
+            codes = np.where(first >= 0, self.coder.pairs.query[np.maximum(first, 0) >> 1], -1)
+            n = part.impressions if part.impressions is not None else np.ones(size, dtype=np.int64)
+            reward = part.reward if part.reward is not None else np.zeros(0)
+            batch = Batch(
+                query_codes=codes, lengths=np.zeros(size, dtype=np.int64), impressions=n, reward=reward,
+                propensity=np.zeros(0), bits=np.zeros(0, dtype=np.uint64), days=days, coded=coded,
+            )  # fmt: skip
+            theta, every = self.plan.weights(coded.shape[1]), np.ones(len(self.per_query), dtype=np.bool_)
+            asked = Wanted(every, theta, self.plan.metric == "reward", False, 2, np.zeros(1, dtype=np.uint64))
+            nothing = self.coder.pairs.tally.table[:0]
+            none = np.zeros_like(self.per_query), np.zeros_like(self.per_day)
+            self._group(batch, asked, Sums(self.size, self.coder.pairs.item, nothing, *none))
+
+    def _group(self, batch: Batch, asked: Wanted, sums: Sums) -> None:
+        done = 0
+        while True:
+            groups = self.groups
+            met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity)
+            done = kernels.tally_rows(done, batch, asked, sums, met, SECRET)
+            if done >= len(batch.coded):
+                return
+            self._make_group_room()
 
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""
