@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +21,7 @@ from counterrank.statistics.patterns import Patterns, joined
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 FEW_ROWS = 1 << 17  # as groups they take some 10 MB
+THREADS = 2
 CHUNK_ROWS = 1 << 15  # what a thread reads at a time stays in a processor's cache
 
 
@@ -92,10 +95,17 @@ class GroupedPages:
 
     def chunks(self, low: int = 0, high: int | None = None) -> Iterator[Rankings]:
         last = len(self.sizes) if high is None else min(high, len(self.sizes))
-        number = np.cumsum(self.sizes[low:last]) // FEW_ROWS
-        edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True]) + low
-        for first, end in pairwise(edges.tolist() if last > low else []):
-            yield Rankings.joined(list(self.pages.chunks(first, end))).merged()
+        filled = np.cumsum(self.sizes[low:last]) // FEW_ROWS
+        edges = np.flatnonzero(np.r_[True, filled[1:] != filled[:-1], True]) + low
+        blocks = list(pairwise(edges.tolist())) if last > low else []
+        with ThreadPoolExecutor(THREADS) as pool:  # the next are gathered while one is looked at
+            coming = deque(pool.submit(self._gathered, *block) for block in blocks[:THREADS])
+            for number in range(len(blocks)):
+                yield coming.popleft().result()
+                coming.extend(pool.submit(self._gathered, *block) for block in blocks[number + THREADS :][:1])
+
+    def _gathered(self, first: int, last: int) -> Rankings:
+        return Rankings.joined(list(self.pages.chunks(first, last))).merged()
 
     def moved(self, pair_rows: Codes) -> GroupedPages:
         return replace(self, pages=self.pages.moved(pair_rows))
