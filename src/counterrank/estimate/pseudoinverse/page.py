@@ -62,9 +62,9 @@ class PageSums:
     def _of(self, evidence: Evidence, chunk: Rankings) -> tuple[Vector, Vector | None]:
         """The weight of each ranking, and its expected reward."""
         assert self.u is not None  # noqa: S101 - else every weight is 1
-        w = of_rankings(evidence.counts.cells, self.u, chunk.rows)
-        fitted = of_rankings(evidence.counts.cells, self.phi, chunk.rows) if self.phi is not None else None
-        return np.where(np.abs(w) > NONE, w, 0.0), fitted
+        tables = [self.u] if self.phi is None else [self.u, self.phi]
+        w, *fitted = of_rankings(evidence.counts.cells, tables, chunk.rows)
+        return np.where(np.abs(w) > NONE, w, 0.0), fitted[0] if fitted else None
 
     def reach(self) -> tuple[float, float]:
         """Between what numbers a weight can lie."""
@@ -165,7 +165,7 @@ def _held(evidence: Evidence, u: Vector) -> tuple[ListSums, Vector, float]:
     held, largest, impossible = np.zeros((5, size)), np.zeros(size), 0.0
     assert counts.pages is not None  # noqa: S101 - `weigh` looked
     for chunk in counts.pages.chunks():
-        w = of_rankings(counts.cells, u, chunk.rows)
+        [w] = of_rankings(counts.cells, [u], chunk.rows)
         w = np.where(np.abs(w) > NONE, w, 0.0)
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
         np.maximum.at(largest, chunk.queries, np.abs(w))
