@@ -13,13 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from standalone import LEAN, Cluster, counted, standalone
 
 import worlds
-from standalone import LEAN, Cluster, counted, standalone
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

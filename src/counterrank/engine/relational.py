@@ -463,7 +463,7 @@ def _told_once(table: Mapping[str, Vector]) -> tuple[dict[str, Vector], dict[str
         if len(values) and (values == values[0]).all():
             known_as[name] = float(values[0])
             continue
-        known_as[name] = seen.setdefault(blake2b(np.ascontiguousarray(values)).digest(), name)
+        known_as[name] = seen.setdefault(blake2b(values.tobytes()).digest(), name)
         columns |= {name: values} if known_as[name] == name else {}
     return columns, known_as
 
