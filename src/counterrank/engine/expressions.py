@@ -379,17 +379,14 @@ def weighed(
     """
     unit = ["cluster"] if "cluster" in rows.columns else []
     t: Any = exploded(rows, *unit).inner_join(coefficients, ["query", "item", "position"])
-
-    def known(name: str) -> Any:
-        where = known_as[name]
-        return t[where] if isinstance(where, str) else ibis.literal(where, "float64")
-
+    t = t.mutate(**{c: ibis.literal(one, "float64") for c, one in known_as.items() if not isinstance(one, str)})
+    known = {name: t[where if isinstance(where, str) else name] for name, where in known_as.items()}
     sums: dict[str, Any] = {}
     for e in estimators:
-        found = {name: known(f"{name}{e}") for name in ("scaled", "weight", "offset")}
+        found = {name: known[f"{name}{e}"] for name in ("scaled", "weight", "offset")}
         for j in (j for j, of in enumerate(own) if of == e):
-            chance = ibis.greatest(t.chance, known(f"own_floor{j}"))
-            found = {name: value + known(f"own_{name}{j}") / chance for name, value in found.items()}
+            chance = ibis.greatest(t.chance, known[f"own_floor{j}"])
+            found = {name: value + known[f"own_{name}{j}"] / chance for name, value in found.items()}
         sums |= {f"term{e}": (t.click * found["scaled"]).sum(), f"offset{e}": found["offset"].sum()}
         sums |= {f"weight{e}": found["weight"].sum()}
     row: Any = t.group_by(["row", "query", "n", "length", *unit]).agg(**sums)
