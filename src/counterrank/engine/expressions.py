@@ -6,7 +6,7 @@ Equal rows are gathered first, as one with `rows`, how many there were; everythi
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import ibis
@@ -234,13 +234,25 @@ def cut(rows: ir.Table, top: int | None) -> ir.Table:
     return rows.mutate(**lists, length=ibis.least(rows["length"], ibis.literal(top, "int64")))
 
 
-def totals(rows: ir.Table, top: int | None) -> ir.Table:
-    """One row: impressions, rows, the longest list, the longest down to `top`, the least and largest reward."""
+def totals(rows: ir.Table, top: int | None, asked: ir.Table | None = None) -> ir.Table:
+    """One row: impressions, rows, the longest list, the longest down to `top`, the least and largest reward.
+
+    Given the queries that were `asked` for, the same of their rows alone too, as `asked_…`.
+    """
     t: Any = rows
+    where = {"": None}
+    if asked is not None:
+        known = asked.select(asked=asked["query"])
+        t = rows.left_join(known, rows["query"] == known["asked"])
+        where["asked_"] = t.asked.notnull()
     depth = ibis.least(t.length, ibis.literal(top, "int64")) if top is not None else t.length
-    rewards = {"least": t.reward.min(), "largest": t.reward.max()} if "reward" in rows.columns else {}
-    sums = {"n": t.n.sum().cast("int64"), "rows": t.count()}
-    return rows.aggregate(**sums, longest=t.length.max(), depth=depth.max(), **rewards)
+    found: dict[str, Any] = {}
+    for name, only in where.items():
+        found |= {f"{name}n": t.n.sum(where=only).cast("int64"), f"{name}rows": t.count(where=only)}
+        found |= {f"{name}longest": t.length.max(where=only), f"{name}depth": depth.max(where=only)}
+        if "reward" in rows.columns:
+            found |= {f"{name}least": t.reward.min(where=only), f"{name}largest": t.reward.max(where=only)}
+    return t.aggregate(**found)
 
 
 def valued(rows: ir.Table, theta: NDArray[Any], origin: float) -> ir.Table:
@@ -352,20 +364,29 @@ def per_ranking(rows: ir.Table, by_propensity: bool, by_value: bool = False) -> 
     return rows.group_by(keys).agg(**_sums(rows))
 
 
-def weighed(rows: ir.Table, coefficients: ir.Table, estimators: Sequence[int], own: Sequence[int] = ()) -> ir.Table:
+def weighed(
+    rows: ir.Table,
+    coefficients: ir.Table,
+    known_as: Mapping[str, str | float],
+    estimators: Sequence[int],
+    own: Sequence[int] = (),
+) -> ir.Table:
     """A row per impression: its r, term and mean weight by each estimator.
 
-    From cut rows and (query, item, position) → scaled, weight, offset. `own` has the estimator of each further three,
-    with a floor, which are divided by the impression's own propensity.
+    From cut rows and (query, item, position) → scaled, weight, offset, each in the column that `known_as` names, or a
+    number. `own` has the estimator of each further three, with a floor, which are divided by the impression's own
+    propensity.
     """
     unit = ["cluster"] if "cluster" in rows.columns else []
     t: Any = exploded(rows, *unit).inner_join(coefficients, ["query", "item", "position"])
+    t = t.mutate(**{c: ibis.literal(one, "float64") for c, one in known_as.items() if not isinstance(one, str)})
+    known = {name: t[where if isinstance(where, str) else name] for name, where in known_as.items()}
     sums: dict[str, Any] = {}
     for e in estimators:
-        found = {name: t[f"{name}{e}"] for name in ("scaled", "weight", "offset")}
+        found = {name: known[f"{name}{e}"] for name in ("scaled", "weight", "offset")}
         for j in (j for j, of in enumerate(own) if of == e):
-            chance = ibis.greatest(t.chance, t[f"own_floor{j}"])
-            found = {name: value + t[f"own_{name}{j}"] / chance for name, value in found.items()}
+            chance = ibis.greatest(t.chance, known[f"own_floor{j}"])
+            found = {name: value + known[f"own_{name}{j}"] / chance for name, value in found.items()}
         sums |= {f"term{e}": (t.click * found["scaled"]).sum(), f"offset{e}": found["offset"].sum()}
         sums |= {f"weight{e}": found["weight"].sum()}
     row: Any = t.group_by(["row", "query", "n", "length", *unit]).agg(**sums)
@@ -392,14 +413,25 @@ def moments(weighed: ir.Table, estimators: Sequence[int], cross: bool) -> ir.Tab
 def spread(weighed: ir.Table, constants: ir.Table, estimators: Sequence[int]) -> ir.Table:
     """Counts and sums by bucket: of = 3·e for the influences of estimator e, + 1 its terms, + 2 its mean weights."""
     row: Any = weighed.inner_join(constants, ["query"])
-    parts = []
-    for e in estimators:
-        for i, value in enumerate((row[f"r{e}"] + row[f"constant{e}"], row[f"term{e}"], row[f"weight{e}"])):
-            each = row.select(n=row.n, value=value.cast("float64"))
-            each = each.select("n", "value", bucket=_bucket(each.value))
-            found = each.group_by("bucket").agg(n=each.n.sum(), total=(each.n * each.value).sum())
-            parts.append(found.mutate(of=3 * e + i))
-    return ibis.union(*parts)
+    values = [
+        each for e in estimators for each in (row[f"r{e}"] + row[f"constant{e}"], row[f"term{e}"], row[f"weight{e}"])
+    ]
+    each = _stacked(row.select(n=row.n, values=_floats(values)), len(values), "n")
+    return each.group_by(["of", "bucket"]).agg(n=each.n.sum(), total=(each.n * each.value).sum())
+
+
+def _floats(values: Sequence[Any]) -> Any:
+    return ibis.array([value.cast("float64") for value in values])
+
+
+def _stacked(rows: ir.Table, size: int, *also: str) -> Any:
+    """A row for each of the `size` numbers of `values`: `of`, which it is, its `value` and its `bucket`.
+
+    So all of them are counted in one grouping, where one for each would read the rows as often.
+    """
+    t: Any = rows.select(*also, "values", of=ibis.range(0, ibis.literal(size, "int64")).unnest())
+    t = t.select(*also, "of", value=t["values"][t["of"]])
+    return t.mutate(bucket=_bucket(t["value"]))
 
 
 def by_cluster(weighed: ir.Table, constants: ir.Table, estimators: Sequence[int]) -> ir.Table:
@@ -421,13 +453,9 @@ def by_query(weighed: ir.Table, estimators: Sequence[int]) -> ir.Table:
         row = row.mutate(n=ibis.literal(1, "int64"))
     else:
         row = row.mutate(size=ibis.literal(1, "int64"))
-    parts = []
-    for e in estimators:
-        each = row.select("query", "size", "n", value=row[f"term{e}"].cast("float64"))
-        each = each.mutate(bucket=_bucket(each.value))
-        found = each.group_by(["query", "size", "bucket"]).agg(n=each.n.sum(), total=(each.n * each.value).sum())
-        parts.append(found.mutate(of=e))
-    return ibis.union(*parts)
+    values = _floats([row[f"term{e}"] for e in estimators])
+    each = _stacked(row.select("query", "size", "n", values=values), len(estimators), "query", "size", "n")
+    return each.group_by(["of", "query", "size", "bucket"]).agg(n=each.n.sum(), total=(each.n * each.value).sum())
 
 
 def cluster_sizes(rows: ir.Table) -> ir.Table:

@@ -6,7 +6,8 @@ import contextlib
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from hashlib import blake2b
+from typing import Any, ClassVar
 
 import duckdb
 import ibis
@@ -64,6 +65,7 @@ class Relational:
 
     backend: Any
     name: str = "ibis"
+    gathers: ClassVar[bool] = True  # equal rows are counted as one, where that costs no more than it saves
 
     def count(self, log: Log, plan: Plan) -> RelationalPass:
         try:
@@ -136,14 +138,15 @@ class RelationalPass:
         counted += ["item_propensities"] if plan.by_item else []
         needed = {"query", *counted, "impressions", "segment"}
         needed |= {"day", "reward"} if plan.overview else set()
-        self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, plan.metric == "clicks", log.repair))
+        repeat = plan.metric == "clicks" and engine.gathers
+        self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, repeat, log.repair))
         weakref.finalize(self, engine.drop, self.kept)
         self.reading = self._read()
         rows = x.good(self.kept, counted)
-        covered = rows
-        if plan.queries is not None:
-            covered = rows.semi_join(engine.upload(pa.table({"query": plan.queries.unique()})), "query")
-        whole, self.totals = (self._totals(part) for part in (rows, covered))
+        asked = None if plan.queries is None else engine.upload(pa.table({"query": plan.queries.unique()}))
+        whole, self.totals = self._totals(rows, asked)
+        every = self.totals["rows"] == whole["rows"]  # then nobody needs to look for those asked for
+        covered = rows if asked is None or every else rows.semi_join(asked, "query")
         if self.totals["n"] is None:
             raise NoneFound(f"{log.name}: the log has none of the queries asked for: are their ids the same?")
         self.rows = x.cut(covered, plan.top)
@@ -184,8 +187,11 @@ class RelationalPass:
         table = self.engine.scan(part, wanted)
         return x.typed(table, part.name)
 
-    def _totals(self, rows: ir.Table) -> dict[str, Any]:
-        return dict(self.engine.fetch(x.totals(rows, self.plan.top)).to_pylist()[0])
+    def _totals(self, rows: ir.Table, asked: ir.Table | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Totals of all rows, and of those of the queries that were asked for."""
+        [found] = self.engine.fetch(x.totals(rows, self.plan.top, asked)).to_pylist()
+        own = {name.removeprefix("asked_"): value for name, value in found.items() if name.startswith("asked_")}
+        return found, own or found
 
     def _read(self) -> Reading:
         """How many rows are good, and what becomes of the others: an error that shows one, or a file that takes all."""
@@ -390,7 +396,7 @@ class RelationalPass:
     def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
         at, positions = self._cells_in(pairs, coefficients.cells), self.counts.cells.positions
-        table = self._cells_table()
+        table: dict[str, Vector] = {}
         estimators = range(len(coefficients.scale))
         for e in estimators:
             weight = coefficients.weight[e][at]
@@ -400,8 +406,9 @@ class RelationalPass:
             weight = each.weight[at]
             table |= {f"own_weight{j}": weight, f"own_scaled{j}": weight * coefficients.scale[each.of][positions]}
             table |= {f"own_offset{j}": each.offset[at], f"own_floor{j}": each.floor[at]}
-        uploaded = self.engine.upload(pa.table(table))
-        weighed = x.weighed(self.rows, uploaded, estimators, [each.of for each in coefficients.own])
+        columns, known_as = _told_once(table)
+        uploaded = self.engine.upload(pa.table(self._cells_table() | columns))
+        weighed = x.weighed(self.rows, uploaded, known_as, estimators, [each.of for each in coefficients.own])
         weighed = self.engine.keep(weighed)  # it is read several times
         found = self.engine.fetch(x.moments(weighed, estimators, coefficients.cross))
         out = np.zeros((len(own.query_ids), len(estimators), 4))
@@ -443,6 +450,23 @@ class RelationalPass:
         n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
         columns = [(query[of == e], size[of == e], bucket[of == e], n[of == e], total[of == e]) for e in estimators]
         return [QueryUnits.gathered(*each) for each in columns]
+
+
+def _told_once(table: Mapping[str, Vector]) -> tuple[dict[str, Vector], dict[str, str | float]]:
+    """The columns that differ, and for each name the column that has its numbers, or its number where all are one.
+
+    Estimators share many of their coefficients, and what is sent to every worker should be small.
+    """
+    columns: dict[str, Vector] = {}
+    known_as: dict[str, str | float] = {}
+    seen: dict[bytes, str] = {}
+    for name, values in table.items():
+        if len(values) and (values == values[0]).all():
+            known_as[name] = float(values[0])
+            continue
+        known_as[name] = seen.setdefault(blake2b(values.tobytes()).digest(), name)
+        columns |= {name: values} if known_as[name] == name else {}
+    return columns, known_as
 
 
 def _ranked(found: pa.Table, pairs: Pairs) -> tuple[Codes, Codes]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ibis
 import ibis.expr.types as ir
@@ -42,7 +42,14 @@ QUIET = {
     "spark.driver.maxResultSize": "0",
 }
 
-_LOCAL = {"spark.driver.memory": "4g", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def _near(master: str) -> dict[str, str]:
+    """Settings for a Spark on this machine, whose driver nobody else needs to reach."""
+    if master.startswith("local"):
+        return _LOOPBACK | {"spark.driver.memory": "4g"}
+    return _LOOPBACK if re.match(r"spark://(127\.0\.0\.1|localhost):\d+$", master) else {}
 
 
 def open_spark(address: str) -> Spark:
@@ -66,7 +73,7 @@ def open_spark(address: str) -> Spark:
         _check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.master(master).appName("counterrank")
-        for key, value in (QUIET | (_LOCAL if master.startswith("local") else {})).items():
+        for key, value in (QUIET | _near(master)).items():
             builder = builder.config(key, value)
         try:
             session = _start(builder)
@@ -135,6 +142,7 @@ def _check_java() -> None:
 class Spark(Relational):
     """The relational engine with Spark's own ways to read files, keep tables and hand over results."""
 
+    gathers: ClassVar[bool] = False  # equal rows of several machines would have to meet first: a shuffle of the log
     session: Any = None
     made: list[temporary.Folder] = field(default_factory=list)  # for what was scanned and is not kept yet
     in_use: dict[str, list[temporary.Folder]] = field(default_factory=dict)  # by the name of the kept table
