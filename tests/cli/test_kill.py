@@ -54,7 +54,8 @@ main()
 SPILLING = """
 import os, sys, time
 number, sys.argv = int(sys.argv[1]), ["counterrank", *sys.argv[2:]]
-from counterrank.engine import spill, tallier
+from counterrank.engine import kept, spill, tallier
+kept.KeptRows.holds = lambda self, rows: False
 def start(self, plan, coder, room, real=tallier.Tallier.__init__):
     real(self, plan, coder, 64)
 def write(self, *given, real=spill.Spill.write):
