@@ -4,8 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Spark's tests run where Java 17 or later is found; elsewhere they skip and say so.
 JAVA := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
-# as many tests at a time as there are processors
-WORKERS ?= auto
+# one test more at a time than there are processors: some wait, for a database, a browser or Spark
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 EXTRAS := $(shell [ "$(JAVA)" -ge 17 ] 2>/dev/null && echo dev,spark || echo dev)
 
 .PHONY: help demo test test-slow lint format bench clean

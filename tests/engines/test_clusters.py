@@ -111,6 +111,7 @@ def test_engines_agree_and_bounds_of_queries_hold_their_values() -> None:
         assert (found[0].per_query < upper).all()
 
 
+@pytest.mark.slow  # the expressions are those that Ibis runs in every run
 @pytest.mark.spark
 def test_spark_agrees(spark: Any) -> None:
     log = made()

@@ -117,7 +117,7 @@ COMMANDS: dict[str, Callable[[Any, Any, Any], object]] = {
 
 
 @pytest.mark.parametrize("queries", [30, pytest.param(10, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", in_turn(list(COMMANDS)))
 def test_no_table_of_all_pairs_and_positions(command: str, queries: int) -> None:
     positions = 700
     log = cr.read_log(long_rows(queries, 30 // queries, positions))
