@@ -87,6 +87,22 @@ def test_groups_of_rankings_are_the_same_wherever_they_come_from(world, log, roo
     assert as_dict(replace(counted.counts, rankings=Rankings.joined(some))) == as_dict(whole)
 
 
+def test_groups_are_counted_after_all_where_queries_are_far_more_than_rows_of_a_batch(monkeypatch):
+    """By then some rows are in memory, some on disk: these are read only."""
+    rng = np.random.default_rng(4)
+    items = [[str(x) for x in rng.permutation(3)] for _ in range(400)]
+    log = pa.table({"query": [f"q{i // 4}" for i in range(400)], "items": items, "clicks": [[1, 0, 0]] * 400})
+    plan = Plan(metric="clicks", weights=np.ones, rankings="all", pages="all")
+    whole = Embedded().count(read_log(log), plan).counts
+    monkeypatch.setattr(parts, "BATCH_ROWS", 10)
+    counted = Embedded(cache_bytes=1000).count(read_log(log), plan)
+    assert counted.kept.spilled
+    assert not counted.tallier.later
+    assert as_dict(
+        replace(counted.counts, rankings=Rankings.joined(list(counted.counts.rankings.chunks())))
+    ) == as_dict(whole)
+
+
 def test_lists_that_grow_longer_while_reading(monkeypatch):
     """The first batches hold short lists, later ones long: tables widen, spilled rankings keep their place."""
     rng = np.random.default_rng(3)

@@ -120,11 +120,15 @@ class Tallier:
         """Count the groups of rankings of these rows, which count for all else already, and from now on all others."""
         self.later = False
         for part in parts:
-            coded, size = part.coded, len(part.coded)
+            coded, size = np.require(part.coded, requirements="W"), len(part.coded)  # those on disk are read only
             first, days = coded[:, 0], np.zeros(0, dtype=np.int64)
             codes = np.where(first >= 0, self.coder.pairs.query[np.maximum(first, 0) >> 1], -1)
-            n = part.impressions if part.impressions is not None else np.ones(size, dtype=np.int64)
-            reward = part.reward if part.reward is not None else np.zeros(0)
+            n = (
+                np.ones(size, dtype=np.int64)
+                if part.impressions is None
+                else np.require(part.impressions, requirements="W")
+            )
+            reward = np.zeros(0) if part.reward is None else np.require(part.reward, requirements="W")
             batch = Batch(
                 query_codes=codes, lengths=np.zeros(size, dtype=np.int64), impressions=n, reward=reward,
                 propensity=np.zeros(0), bits=np.zeros(0, dtype=np.uint64), days=days, coded=coded,
