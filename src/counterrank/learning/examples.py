@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.records import dataclass
+from counterrank.statistics.sorting import falling
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -113,7 +114,7 @@ def ranked_worth(starts: Any, scores: Any, worth: Any, upto: Any, out: Any) -> N
     """(Q,) into out: Σ worth · weight of the position, of each query; upto: see `summed`."""
     for q in range(len(starts) - 1):
         first, last = starts[q], starts[q + 1]
-        order = np.argsort(-scores[first:last])
+        order = falling(scores[first:last])
         low, total = 0, 0.0
         while low < last - first:
             high, block = low, 0.0

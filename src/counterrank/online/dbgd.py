@@ -97,7 +97,9 @@ def observe(rows, first, size, examination, params, key, page, clicks):  # type:
         for j in range(length):
             if page[j] == drafted[place]:
                 won[team[place]] += clicks[j]
-    best = won.max()
+    best = won[0]
+    for c in range(len(ways)):
+        best = max(best, won[c + 1])
     if won[0] >= best:
         return
     winners = 0

@@ -13,6 +13,7 @@ from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.policy.base import BoundPolicy, missing_query
 from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.sorting import falling
 
 _CHUNK = 1 << 22  # candidates drawn at a time: bounds the memory of sample()
 
@@ -53,8 +54,8 @@ class OrderedCandidates(BoundPolicy):
         for low, high in pairwise(edges):
             some, offsets = queries[low:high], upto[low : high + 1] - upto[low]
             shift = np.repeat(self.starts[some] - offsets[:-1], sizes[low:high])
-            times = self.arrivals(np.arange(offsets[-1]) + shift, rng)
-            _first_arrivals(self.starts, self.rows, self.shown, some, offsets, times, out[low:high])
+            early = -self.arrivals(np.arange(offsets[-1]) + shift, rng)
+            _first_arrivals(self.starts, self.rows, self.shown, some, offsets, early, out[low:high])
         return out
 
     def best(self, queries: Codes) -> Codes:
@@ -67,11 +68,11 @@ class OrderedCandidates(BoundPolicy):
 
 @njit(nogil=True)
 def _first_arrivals(
-    starts: Any, rows: Any, shown: Any, queries: Any, offsets: Any, times: Any, out: Any
+    starts: Any, rows: Any, shown: Any, queries: Any, offsets: Any, early: Any, out: Any
 ) -> None:  # pragma: no cover
     for g in range(len(queries)):
         q = queries[g]
-        order = np.argsort(times[offsets[g] : offsets[g + 1]])
+        order = falling(early[offsets[g] : offsets[g + 1]])
         for k in range(shown[q]):
             out[g, k] = rows[starts[q] + order[k]]
 

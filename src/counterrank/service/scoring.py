@@ -8,6 +8,7 @@ import numpy as np
 from counterrank.compiled import njit
 from counterrank.online.ebrank import believed
 from counterrank.online.pessimistic import Z
+from counterrank.statistics.sorting import falling
 
 UNIT = float(1 << 36)  # exposure is counted in whole parts of this, so that sums are the same in any order
 SHOWN, CLICKS, EXPOSURE, WEIGHTED = 0, 1, 2, 3  # columns of counts
@@ -42,7 +43,7 @@ def base_order(at, counts, belief, own, given, params, out):
             out[i, SCORE] = given[i]
         out[i, MEAN], out[i, BONUS], out[i, IMPRESSIONS], out[i, CLICKED] = mean, bonus, n, clicks
         out[i, LOOKS], out[i, ALPHA], out[i, BETA] = looks, alpha, beta
-    order = np.argsort(-out[:, SCORE], kind="mergesort")
+    order = falling(out[:, SCORE])
     if by == AS_GIVEN:
         return order
     return _within_budget(order, out, below, budget, k)

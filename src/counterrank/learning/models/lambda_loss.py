@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from counterrank.compiled import njit
 from counterrank.learning.examples import Vector
+from counterrank.statistics.sorting import falling
 
 FURTHEST = 60.0  # scores further below the top than this count as this far: e^-60 does not overflow in 32 bits
 BESIDE = 5.0  # how much DCG by distance counts beside λ by rank
@@ -72,8 +73,9 @@ def paired(size: Any, score: Any, gain: Any) -> Any:  # pragma: no cover
 def slopes(size: Any, score: Any, worth: Any, gain: Any, slope: Any) -> None:  # pragma: no cover
     """The derivative of one query's loss by each score, into `slope`; items stand in the order of their scores."""
     odds, far = paired(size, score, gain)
-    slope[:size] = 0
     zero, rank = slope.dtype.type(0), gain[1]
+    for i in range(size):
+        slope[i] = zero
     for i in range(size):
         own, mine, level, total = odds[i], worth[i], rank[i], zero
         if mine == 0:
@@ -91,8 +93,9 @@ def slopes(size: Any, score: Any, worth: Any, gain: Any, slope: Any) -> None:  #
 def bends(size: Any, score: Any, worth: Any, gain: Any, bend: Any) -> None:  # pragma: no cover
     """The second derivative of one query's loss by each score, into `bend`; items stand in order, as in `slopes`."""
     odds, far = paired(size, score, gain)
-    bend[:size] = 0
     zero, rank = bend.dtype.type(0), gain[1]
+    for i in range(size):
+        bend[i] = zero
     for i in range(size):
         own, mine, level, total = odds[i], worth[i], rank[i], zero
         if mine == 0:
@@ -125,9 +128,19 @@ def losses(starts: Any, queries: Any, scores: Any, worth: Any, gain: Any) -> Any
     total = 0.0
     for q in queries:
         start, stop = starts[q], starts[q + 1]
-        order = np.argsort(-scores[start:stop], kind="mergesort")
-        total += loss(stop - start, scores[start:stop][order], worth[start:stop][order], gain)
+        order = falling(scores[start:stop])
+        score, value = ordered(scores[start:stop], order), ordered(worth[start:stop], order)
+        total += loss(stop - start, score, value, gain)
     return total / max(len(queries), 1)
+
+
+@njit(nogil=True)
+def ordered(values: Any, order: Any) -> Any:  # pragma: no cover
+    """The values in this order."""
+    out = np.empty(len(order), values.dtype)
+    for i in range(len(order)):
+        out[i] = values[order[i]]
+    return out
 
 
 @njit(nogil=True)
@@ -141,8 +154,8 @@ def derivatives(
     by, bend = np.empty(longest), np.empty(longest)
     for q in queries:
         start, stop = starts[q], starts[q + 1]
-        order = np.argsort(-scores[start:stop], kind="mergesort")
-        score, value = scores[start:stop][order], worth[start:stop][order]
+        order = falling(scores[start:stop])
+        score, value = ordered(scores[start:stop], order), ordered(worth[start:stop], order)
         slopes(stop - start, score, value, gain, by)
         bends(stop - start, score, value, gain, bend)
         for i in range(stop - start):
@@ -158,17 +171,12 @@ def gradient(
     for q in queries:
         longest = max(longest, starts[q + 1] - starts[q])
     width = rows.shape[1]
-    below = np.empty(longest, rows.dtype)
-    score, value, by = np.empty_like(below), np.empty_like(below), np.empty_like(below)
+    found, by = np.empty(longest, rows.dtype), np.empty(longest, rows.dtype)
     for q in queries:
         start, size = starts[q], starts[q + 1] - starts[q]
-        scored(rows[start : start + size], weights, below)
-        for i in range(size):
-            below[i] = -below[i]
-        order = np.argsort(below[:size], kind="mergesort")
-        for i in range(size):
-            score[i], value[i] = -below[order[i]], worth[start + order[i]]
-        slopes(size, score, value, gain, by)
+        scored(rows[start : start + size], weights, found)
+        order = falling(found[:size])
+        slopes(size, ordered(found, order), ordered(worth[start : start + size], order), gain, by)
         for i in range(size):
             row, own = start + order[i], by[i]
             for f in range(width):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import Table
+from counterrank.statistics.sorting import falling
 
 Vector = NDArray[np.float64]
 
@@ -46,47 +47,77 @@ def _best(
     for q in range(len(lengths)):
         first, stop, length = starts[q], starts[q + 1], lengths[q]
         size = stop - first
-        places = np.argsort(-looks[:length], kind="mergesort")  # the most looked at first
-        height = looks[places]
-        exposure, ranked = np.zeros(size), np.zeros(0)
+        places = falling(looks[:length])  # the most looked at first
+        height = np.empty(length)
+        for k in range(length):
+            height[k] = looks[places[k]]
+        exposure, ranked, used = np.zeros(size), np.empty(size), 0
         for i in range(first, stop):
             p = order[i]
             if allowed[p] and worth[p] > 0.0:
-                exposure[p - first] = max(min(cap[p], _room(ranked, height)), 0.0)
-                ranked = np.sort(np.append(ranked, exposure[p - first]))[::-1].copy()
+                exposure[p - first] = max(min(cap[p], _room(ranked, used, height)), 0.0)
+                used = _put(ranked, used, exposure[p - first])
         for i in range(first, stop):
             p = fill[i]
             if allowed[p]:
-                at = np.argmin(np.abs(ranked - exposure[p - first])) if exposure[p - first] > 0.0 else len(ranked)
-                others = np.append(ranked[:at], ranked[at + 1 :])
-                exposure[p - first] = max(exposure[p - first], _room(others, height))
-                ranked = np.sort(np.append(others, exposure[p - first]))[::-1].copy()
-        _chances(exposure, allowed[first:stop], height, places, fill[first:stop] - first, out[first:stop])
+                if worth[p] > 0.0:
+                    used = _take(ranked, used, exposure[p - first])
+                exposure[p - first] = max(exposure[p - first], _room(ranked, used, height))
+                used = _put(ranked, used, exposure[p - first])
+        _chances(exposure, allowed[first:stop], height, places, fill[first:stop], first, out[first:stop])
 
 
 @njit(nogil=True)
-def _room(ranked: Any, height: Any) -> float:  # pragma: no cover
+def _room(ranked: Any, used: int, height: Any) -> float:  # pragma: no cover
     """The most exposure that one more item can have beside those ranked, which are sorted from above."""
     most, above, below = np.inf, 0.0, 0.0
-    for j in range(len(ranked) + 1):
+    for j in range(used + 1):
         above += height[j] if j < len(height) else 0.0
         most = min(most, above - below)
-        if j < len(ranked):
+        if j < used:
             below += ranked[j]
     return most
 
 
 @njit(nogil=True)
-def _chances(exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, out: Any) -> None:  # pragma: no cover
+def _put(ranked: Any, used: int, value: float) -> int:  # pragma: no cover
+    """One more among those ranked, in its place; how many they are then."""
+    at = used
+    while at > 0 and ranked[at - 1] < value:
+        ranked[at] = ranked[at - 1]
+        at -= 1
+    ranked[at] = value
+    return used + 1
+
+
+@njit(nogil=True)
+def _take(ranked: Any, used: int, value: float) -> int:  # pragma: no cover
+    """One fewer among those ranked; how many they are then."""
+    at = 0
+    while at < used - 1 and ranked[at] != value:
+        at += 1
+    for j in range(at, used - 1):
+        ranked[j] = ranked[j + 1]
+    return used - 1
+
+
+@njit(nogil=True)
+def _chances(
+    exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, first: int, out: Any
+) -> None:  # pragma: no cover
     """Chances with this exposure: peel off orders in which tied items share their positions, until all is tied."""
     length = len(height)
-    kept = np.array([a for a in fill if allowed[a]])
-    size = len(kept)
-    wide = np.zeros(size)
+    kept, size = np.empty(len(fill), dtype=np.int64), 0
+    for p in fill:
+        if allowed[p - first]:
+            kept[size] = p - first
+            size += 1
+    wide, e = np.zeros(size), np.empty(size)
     for k in range(min(length, size)):
         wide[k] = height[k]
-    e = exposure[kept].copy()
-    order = np.argsort(-e, kind="mergesort")
+    for j in range(size):
+        e[j] = exposure[kept[j]]
+    order = falling(e)
     left = 1.0
     tied = np.zeros(size, dtype=np.bool_)  # whether the j-th in order is tied with the next
     scale = max(wide[0], 1e-300)
@@ -97,7 +128,11 @@ def _chances(exposure: Any, allowed: Any, height: Any, places: Any, fill: Any, o
         head = 0
         for j in range(size):
             if not tied[j]:
-                shared[head : j + 1] = wide[head : j + 1].mean()
+                total = 0.0
+                for i in range(head, j + 1):
+                    total += wide[i]
+                for i in range(head, j + 1):
+                    shared[i] = total / (j + 1 - head)
                 head = j + 1
         # e = (1−c)·e' + c·shared, with c as large as keeps the order of e'
         part, where = 1.0, -1

@@ -46,7 +46,8 @@ def admit(rows, stage, q):  # type: ignore[no-untyped-def]
     slot = rows.size[q]
     document, row = stage.begin[q] + slot, rows.begin[q] + slot
     rows.item[row] = stage.item[document]
-    rows.belief[row] = stage.belief[document]
+    for b in range(rows.belief.shape[1]):
+        rows.belief[row, b] = stage.belief[document, b]
     for f in range(rows.features.shape[1]):
         rows.features[row, f] = stage.features[document, f]
     rows.shown[row] = 0
