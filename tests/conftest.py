@@ -1,9 +1,11 @@
 """Spark's tests go together on one worker, since Spark is slow to start, and before all others.
 
 They are known by their ids, which have `spark` in them: the process that hands tests out to workers has nothing else.
-(xdist's own groups do not hold with pytest 9.2.) The tests of a file in TOGETHER are on one worker too. What
-hypothesis draws is drawn the same way in every run, on any machine, so that what failed once fails again. Workers
-share the processors, so that none multiplies matrices with threads of its own.
+(xdist's own groups do not hold with pytest 9.2.) The tests of any other file go together too: what takes long to make
+for them, or to compile, is made once, and workers seldom wait for each other. Files that take long (LONG) are dealt out
+test by test, after all others, so that all workers end at about the same time. What hypothesis draws is drawn the same
+way in every run, on any machine, so that what failed once fails again. Workers share the processors, so that none
+multiplies matrices with threads of its own.
 
 Ibis is slow to plan: of the cases of one test that go by it, every run takes a third, the slow one (`make test-slow`)
 all.
@@ -25,12 +27,23 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read when NumPy is 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the suite starts many processes: each would parse all of the source
 if hasattr(signal, "SIGHUP"):  # whoever runs the suite in the background may have it ignored, and children inherit that
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-# files whose tests share what takes long to make: on two workers it would be made twice
-TOGETHER = (
-    "tests/laws/test_results.py",
-    "tests/cli/test_plugins.py",
-    "tests/test_house_rules.py",
-    "tests/test_messages.py",
+# files that would keep one worker busy after the others are done
+LONG = (
+    "tests/cli/test_hostile.py",
+    "tests/comparing/test_genspec.py",
+    "tests/comparing/test_paired.py",
+    "tests/docs/test_docs_run.py",
+    "tests/docs/test_doctests.py",
+    "tests/estimate/test_difference.py",
+    "tests/estimate/test_difference_intervals.py",
+    "tests/judging/test_long_lists.py",
+    "tests/lab/test_genspec2021.py",
+    "tests/lab/test_swaminathan2017.py",
+    "tests/laws/test_estimator_laws.py",
+    "tests/laws/test_every_row_is_accounted_for.py",
+    "tests/laws/test_ranker_laws.py",
+    "tests/laws/test_same_rows.py",
+    "tests/service/test_processes.py",
 )
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
@@ -47,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             by_ibis[test] += 1
         if item.get_closest_marker("spark") is not None and not _on_spark(item.nodeid):
             raise pytest.UsageError(f"{item.nodeid} is marked as Spark's: say 'spark' in its name or its id too")
-    items.sort(key=lambda item: not _on_spark(item.nodeid))
+    items.sort(key=lambda item: (not _on_spark(item.nodeid), _file(item.nodeid) in LONG))
 
 
 def pytest_collection_finish() -> None:
@@ -65,10 +78,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class SparkTogether(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "spark" if _on_spark(nodeid) else file if file in TOGETHER else nodeid
+            return "spark" if _on_spark(nodeid) else nodeid if _file(nodeid) in LONG else _file(nodeid)
 
     return SparkTogether(config, log)
+
+
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 def _on_spark(nodeid: str) -> bool:
