@@ -6,8 +6,8 @@ Both run in processes of their own; the client is a third, with 32 connections (
 Python). The service fsyncs each impression before it answers; 100 items have 136 features. Then latencies at half of
 the rate, while feedback arrives at the same rate, beside those of the other endpoint for as many requests. On a machine
 whose cores are busy or taken away, or whose disk takes long to sync, figures are those of the machine: how long its
-disk takes, and what share of the cores a host took away, is measured in the same run; `--folder /dev/shm` leaves the
-disk out.
+disk takes, how late a process that does nothing but sleep is woken, and what share of the cores a host took away is
+measured in the same run; `--folder /dev/shm` leaves the disk out.
 """
 
 from __future__ import annotations
@@ -142,6 +142,17 @@ def synced(folder: str, times: int = 200) -> str:
     return f"the disk alone, fdatasync of 32 KB: median {taken[times // 2]:.2f} ms, p99 {taken[-(times // 100)]:.2f} ms"
 
 
+def woken(times: int = 1000) -> str:
+    """How late the machine wakes a process that sleeps for a millisecond."""
+    late = []
+    for _ in range(times):
+        due = time.perf_counter() + 0.001
+        time.sleep(0.001)
+        late.append(1000 * (time.perf_counter() - due))
+    late.sort()
+    return f"a sleeper alone is woken late by: median {late[times // 2]:.2f} ms, p99 {late[-(times // 100)]:.2f} ms"
+
+
 def started(words: list[str], folder: str, says: str) -> tuple[subprocess.Popen[str], int]:
     """A server, once it says where it is."""
     process = subprocess.Popen([sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True)
@@ -170,7 +181,7 @@ def main() -> None:
     items = [{"id": f"item-{i}", "features": each} for i, each in enumerate(features)]
     body = json.dumps({"query": "q", "items": items if given.features_in_body else [e["id"] for e in items]}).encode()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        print(synced(folder), flush=True)
+        print(synced(folder), woken(), sep="\n", flush=True)
         with open(os.path.join(folder, "validates.py"), "w", encoding="utf-8") as file:
             file.write(VALIDATES)
         words = ["-m", "counterrank", "serve", "--port", "0", "--retrain-every", "0", "--workers", given.workers]
