@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
+from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.own_weights import OwnSums, trim
-from counterrank.engine.pages import RowPages, gathered_patterns, grouped_pages
+from counterrank.engine.pages import RowPages, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tables import HashedCodes
@@ -175,7 +176,7 @@ class EmbeddedPass:
             pages=rankings if self.plan.rankings == "all" else pages,
             extremes=self.tallier.extremes,
             looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
-            patterns=self._patterns(rows, positions) if self.plan.patterns else None,
+            patterns=self._patterns(rows, codes, positions) if self.plan.patterns else None,
             days=self.tallier.day_sums(),
             item_chances=chances.found(rows, found.cells)
             if (chances := self.tallier.item_chances) is not None
@@ -183,11 +184,14 @@ class EmbeddedPass:
         )
         return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
 
-    def _patterns(self, rows: Codes, positions: int) -> Patterns:
+    def _patterns(self, rows: Codes, codes: Codes, positions: int) -> Patterns:
         days = self.tallier.every_day() if self.plan.by_day else None
         clusters = self.coder.clusters
         named = clusters.hashed() if isinstance(clusters, HashedCodes) else None
-        return gathered_patterns(self.kept, rows, self._query_of(len(rows)), positions, days, named)
+        return Gathering(
+            kept=self.kept, pair_rows=rows, pair_query=self._query_of(len(rows)), codes=codes, positions=positions,
+            every_day=days, clusters=named,
+        ).patterns()  # fmt: skip
 
     def _pages(self, rows: Codes, codes: Codes, positions: int) -> RowPages | None:
         if (self.plan.pages == "none" and not self.tallier.later) or not self.kept.complete:

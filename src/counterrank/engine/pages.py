@@ -17,7 +17,6 @@ from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
 from counterrank.ids import Codes
 from counterrank.records import dataclass
-from counterrank.statistics.patterns import Patterns, joined
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 FEW_ROWS = 1 << 17  # as groups they take some 10 MB
@@ -116,50 +115,15 @@ class GroupedPages:
 
 def grouped_pages(pages: RowPages, room: int) -> RankingGroups:
     """All groups at once where there are no more rows than there is room for."""
-    sizes = np.zeros(len(pages.codes), dtype=np.int64)
-    for rows in pages.kept.in_memory, pages.kept.on_disk():
-        for part in rows:
-            ends = np.minimum(pages.codes + 1, len(part.starts) - 1), np.minimum(pages.codes, len(part.starts) - 1)
-            sizes += part.starts[ends[0]] - part.starts[ends[1]]
+    sizes = rows_by_query(pages.kept, pages.codes)
     groups = GroupedPages(pages, sizes)
     return groups if sizes.sum() > room else Rankings.joined(list(groups.chunks())).merged()
 
 
-def gathered_patterns(
-    kept: KeptRows,
-    pair_rows: Codes,
-    pair_query: Codes,
-    positions: int,
-    every_day: Codes | None = None,
-    clusters: NDArray[np.uint64] | None = None,
-) -> Patterns:
-    """Kept rows with equal ones counted as one. They are gathered batch by batch, then whenever half are repeats.
-
-    `every_day` has the day of each code, where days stand apart, `clusters` a hash of each cluster, where these do.
-    """
-    nothing = np.zeros(0, dtype=np.int64)
-    none = Patterns(
-        nothing,
-        np.zeros((0, positions), dtype=np.int32),
-        nothing,
-        None if every_day is None else nothing,
-        None if clusters is None else clusters[:0],
-    )
-    total, loose = none, [none]
-    size = 0
-    for rows in (*kept.in_memory, *kept.on_disk()):
-        used = rows.coded[:, 0] >= 0
-        some = rows.coded[used]
-        if not len(some):
-            continue
-        n = np.ones(len(rows.coded), dtype=np.int64) if rows.impressions is None else rows.impressions
-        coded = np.full((len(some), positions), -1, dtype=np.int32)
-        queries = np.empty(len(some), dtype=np.int64)
-        kernels.decode_rows(some, pair_rows, pair_query, coded, queries)
-        days = None if every_day is None or rows.day is None else every_day[rows.day[used]]
-        whose = None if clusters is None or rows.cluster is None else clusters[rows.cluster[used]]
-        loose.append(Patterns(queries, coded, n[used], days, whose).merged())
-        size += len(loose[-1])
-        if size > max(len(total), CHUNK_ROWS):
-            total, loose, size = joined([total, *loose]).merged(), [], 0
-    return joined([total, *loose]).merged()
+def rows_by_query(kept: KeptRows, codes: Codes) -> Codes:
+    """(Q,) how many rows are kept of the queries with these codes, where rows are in the order of their queries."""
+    sizes = np.zeros(len(codes), dtype=np.int64)
+    for part in (*kept.in_memory, *kept.on_disk()):
+        last = len(part.starts) - 1
+        sizes += part.starts[np.minimum(codes + 1, last)] - part.starts[np.minimum(codes, last)]
+    return sizes

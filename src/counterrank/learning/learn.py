@@ -33,7 +33,6 @@ from counterrank.setting.evidence import LogEvidence
 from counterrank.setting.need import Need
 from counterrank.setting.options import position_weights
 from counterrank.setting.setting import Setting
-from counterrank.statistics.patterns import joined
 
 Vector = NDArray[np.float64]
 UNITS = {"clicks": "clicks an impression", "dcg": "discounted clicks an impression"}
@@ -186,10 +185,7 @@ def _gated(level: Level, how: How, general: General | None, setting: Setting, ca
     acts = acting(chosen, found, has)
     keys = keys_of(level.special, level.segments)
     gate = gate_table(chosen, acts, reasons(chosen, acts, how.confidence), keys)
-    everything = joined([level.halves.train, level.halves.selection]).merged()
-    rows = ground.pairs.rows_of(level.halves.pairs)
-    everything = everything.moved(rows, np.arange(len(ground.pairs.query_ids)), ground.pairs.positions)
-    logging, unsaid = logging_policy(ground, setting.logging, everything)
+    logging, unsaid = logging_policy(ground, setting.logging)
     policy = GenSpec(
         gate,
         special_table(level.special, chosen, found, keys),

@@ -13,8 +13,7 @@ from counterrank.learning.gate.bounds import FEWEST
 from counterrank.learning.ground import Ground
 from counterrank.learning.halves import Segments
 from counterrank.policy import Policy, Scores, Table, Uniform
-from counterrank.statistics.order import row_order
-from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.patterns import Patterns, joined
 from counterrank.words import counted
 
 NOTHING = "no impressions to judge by"
@@ -79,7 +78,7 @@ def special_table(ground: Ground, chosen: Chosen, found: Sequence[Candidate], ke
     return pa.table(columns | {"item": items, "score": pa.array(scores)})
 
 
-def logging_policy(ground: Ground, given: Policy | None, patterns: Patterns) -> tuple[Policy | None, list[str]]:
+def logging_policy(ground: Ground, given: Policy | None) -> tuple[Policy | None, list[str]]:
     """The logging policy as one that can be written down, and what to say where there is none."""
     pairs = ground.pairs
     if isinstance(given, Uniform):
@@ -91,22 +90,31 @@ def logging_policy(ground: Ground, given: Policy | None, patterns: Patterns) -> 
         if given.rows() is not None:
             return given, []
         return None, [f"the logging policy {given!r} cannot be said as rankings or scores: it is not written down"]
-    order, starts = row_order(patterns.queries, patterns.rankings)
-    if len(starts) > MOST_RANKINGS:
+    shown = _rankings([ground.train.patterns, ground.selection.patterns])
+    if shown is None:
         return None, [
-            f"the log has {len(starts):,} rankings, too many to write down as its logging policy: queries for which it "
-            "acts have no ranking in what is written"
+            f"the log has more than {MOST_RANKINGS:,} rankings, too many to write down as its logging policy: queries "
+            "for which it acts have no ranking in what is written"
         ]
-    first = order[starts]
-    n = np.add.reduceat(patterns.impressions[order], starts).astype(np.float64)
-    queries = patterns.queries[first]
+    queries, n = shown.queries, shown.impressions.astype(np.float64)
     total = np.bincount(queries, n, len(pairs.query_ids))
-    shown = patterns.rankings[first]
-    inside = shown >= 0
+    rows = shown.rankings
+    inside = rows >= 0
     offsets = pa.array(np.concatenate([[0], np.cumsum(inside.sum(axis=1))]), pa.int32())
-    items = pairs.item_ids.texts.take(pa.array(pairs.items[shown[inside]]))
+    items = pairs.item_ids.texts.take(pa.array(pairs.items[rows[inside]]))
     names = pairs.query_ids.texts.take(pa.array(queries))
     return Table(names, pa.ListArray.from_arrays(offsets, items), n / total[queries]), []
+
+
+def _rankings(parts: Sequence[Patterns]) -> Patterns | None:
+    """The rankings of all parts as patterns without a click; None where they are too many."""
+    found = []
+    for part in parts:
+        found.append(Patterns(part.queries, part.coded & ~1, part.impressions).merged())
+        if len(found[-1]) > MOST_RANKINGS:
+            return None
+    whole = joined(found).merged()
+    return whole if len(whole) <= MOST_RANKINGS else None
 
 
 def _texts(values: NDArray[np.str_]) -> pa.Array:

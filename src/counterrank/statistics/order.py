@@ -55,7 +55,8 @@ def row_order(queries: Codes, codes: NDArray[Any], last: NDArray[Any] | None = N
     """An order of (query, codes) rows by what they hold, and where in it each distinct row begins.
 
     `codes` is (G, K), each row ended by -1. `last` are more bits to tell rows apart by. The order is by query, then by
-    a hash of the row; where two different rows share a hash, by the rows themselves. So equal rows always meet.
+    a hash of the row; where two different rows share a hash, by the rows themselves. So equal rows always meet, and
+    the order of some queries is the same, whatever other queries are there.
     """
     extra = np.zeros(0, dtype=np.uint64) if last is None else np.ascontiguousarray(last).view(np.uint64)
     queries = np.asarray(queries, dtype=np.int64)
@@ -64,10 +65,14 @@ def row_order(queries: Codes, codes: NDArray[Any], last: NDArray[Any] | None = N
     _row_keys(queries, codes, extra, few, keys)
     order = np.argsort(keys) if few else np.lexsort((keys, queries))
     begins = np.empty(len(order), dtype=bool)
-    if _begins(order, keys, queries, codes, extra, begins):
-        return order, np.flatnonzero(begins)
-    order = np.lexsort((*((extra,) if len(extra) else ()), *codes.T[::-1], queries))
-    _begins(order, np.zeros(len(keys), dtype=np.uint64), queries, codes, extra, begins)
+    if not _begins(order, keys, queries, codes, extra, begins):
+        same = np.append(False, np.diff(keys[order]) == 0)
+        heads = np.append(np.flatnonzero(~same), len(order))
+        for run in np.unique(np.searchsorted(heads, np.flatnonzero(begins & same), side="right") - 1):
+            some = order[heads[run] : heads[run + 1]]
+            columns = *((extra[some],) if len(extra) else ()), *codes[some].T[::-1], queries[some]
+            order[heads[run] : heads[run + 1]] = some[np.lexsort(columns)]
+        _begins(order, keys, queries, codes, extra, begins)
     return order, np.flatnonzero(begins)
 
 
@@ -81,8 +86,9 @@ def _row_keys(queries: Any, codes: Any, extra: Any, few: bool, out: Any) -> None
             key = mix(key ^ np.uint64(codes[g, k]))
         if len(extra) > 0:
             key = mix(key ^ extra[g])
+        key >>= np.uint64(_QUERY_BITS)
         if few:
-            key = (key >> np.uint64(_QUERY_BITS)) | (np.uint64(queries[g]) << np.uint64(64 - _QUERY_BITS))
+            key |= np.uint64(queries[g]) << np.uint64(64 - _QUERY_BITS)
         out[g] = key
 
 

@@ -16,6 +16,8 @@ from counterrank.statistics.cells import Tally
 from counterrank.statistics.looks import LookCounts, tally_looks
 from counterrank.statistics.order import row_order
 
+_CHUNK = 1 << 16  # groups that are looked at in one go
+
 
 @dataclass(frozen=True)
 class Patterns:
@@ -29,6 +31,11 @@ class Patterns:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def columns(self) -> list[NDArray[Any]]:
+        """All that it has, by group."""
+        every = self.queries, self.coded, self.impressions, self.days, self.clusters
+        return [each for each in every if each is not None]
 
     @property
     def rankings(self) -> Codes:
@@ -53,10 +60,14 @@ class Patterns:
 
     def moved(self, pairs: Codes, queries: Codes, positions: int) -> Patterns:
         """The same groups where pair p is now row pairs[p], and query q is now queries[q]."""
-        rows = np.append(pairs, -1)[self.coded >> 1]
+        if positions == self.coded.shape[1] and _same(pairs) and _same(queries):
+            return self
         coded = np.full((len(self), positions), -1, dtype=np.int32)
-        depth = min(positions, self.coded.shape[1])
-        coded[:, :depth] = np.where(rows >= 0, 2 * rows + (self.coded & 1), -1)[:, :depth]
+        depth, rows = min(positions, self.coded.shape[1]), np.append(2 * pairs, -2).astype(np.int32)
+        for first in range(0, len(self), _CHUNK):
+            old = self.coded[first : first + _CHUNK, :depth]
+            new = rows[old >> 1]
+            coded[first : first + _CHUNK, :depth] = np.where(new >= 0, new | (old & 1), -1)
         return replace(self, queries=np.asarray(queries[self.queries]), coded=coded)
 
     def taken(self, impressions: Codes) -> Patterns:
@@ -90,6 +101,10 @@ class Patterns:
         impressions = np.zeros(queries, dtype=np.int64)
         np.add.at(impressions, self.queries, self.impressions)
         return impressions, tally.found(np.arange(pairs), pairs, positions), looks
+
+
+def _same(codes: Codes) -> bool:
+    return bool((codes == np.arange(len(codes))).all())
 
 
 def joined(parts: Sequence[Patterns]) -> Patterns:

@@ -1,4 +1,4 @@
-"""Sorting in compiled code: NumPy's own `argsort` runs there too, but takes two seconds to compile wherever it is used."""
+"""Sorting in compiled code. NumPy's own `argsort` runs there too, but takes two seconds to compile wherever it is."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def falling(values: Any) -> Any:  # pragma: no cover
 
 @njit(nogil=True, inline="always")
 def _above(value: Any, other: Any) -> bool:  # pragma: no cover
-    return value > other or (value == value and other != other)
+    return bool(value > other or (value == value and other != other))
