@@ -13,14 +13,17 @@ import pyarrow.compute as pc
 
 from counterrank.log.keys import SEPARATOR, text_keys
 from counterrank.log.originals import Originals, shown
-from counterrank.log.prefetch import prefetched
+from counterrank.log.parts import ParquetPart, Part, Wanted
+from counterrank.log.prefetch import AHEAD, in_lanes, prefetched
 from counterrank.log.problems import RowProblem, bad_row
 from counterrank.log.quarantine import Quarantine, quarantine
 from counterrank.log.reading import Reading, Tally
-from counterrank.log.rows import Rows, read_rows
+from counterrank.log.rows import Kinds, Rows, read_rows
 
 if TYPE_CHECKING:
     from counterrank.log.log import Log
+
+Checked = tuple[pa.RecordBatch, Rows, Any]  # a batch, its rows and what is wrong with each
 
 
 class RowReader:
@@ -45,9 +48,7 @@ class RowReader:
             for part, found in zip(log.parts, log.found, strict=True):
                 before = 0
                 originals = Originals(part)
-                batches = part.batches({c: found[c] for c in self.columns})
-                decoded = ((b, *read_rows(b, kinds, part.name, log.repair)) for b in batches if len(b))
-                for batch, rows, problem in prefetched(decoded):
+                for batch, rows, problem in _decoded(part, {c: found[c] for c in self.columns}, kinds, log.repair):
                     if problem.any():
                         self._set_aside(batch, problem, originals, before, tally, aside)
                         rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part.name, log.repair)
@@ -74,6 +75,20 @@ class RowReader:
             tally.add(file, what, number=number)
             if aside is not None:
                 aside.write(file, number, what, originals.content(batch, int(i), number))
+
+
+def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool) -> Iterator[Checked]:
+    """All batches of a part, checked, on two cores: piece by piece, or decoding and checking side by side."""
+
+    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[Checked]:
+        for batch in batches:
+            if len(batch):
+                yield batch, *read_rows(batch, kinds, part.name, repair)
+
+    pieces = part.pieces(wanted) if isinstance(part, ParquetPart) else [part.batches(wanted)]
+    if len(pieces) > 1:
+        return in_lanes([checked(piece) for piece in pieces])
+    return prefetched(checked(prefetched(pieces[0], AHEAD // 2)), AHEAD // 2)
 
 
 def _named(rows: Rows) -> Rows:
