@@ -167,12 +167,12 @@ class ParquetPart:
 
     def pieces(self, wanted: Wanted) -> list[Iterator[pa.RecordBatch]]:
         """The same batches in pieces that can be read side by side, in file order: row groups that are neither small
-        nor large are a piece each. Text ids are dictionaries where the file has them so, and can be told apart then
-        without being written out."""
+        nor large are a piece each, and else there are none. Text ids are dictionaries where the file has them so, and
+        can be told apart then without being written out."""
         file, metadata = self._opened()
         sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
         if len(sizes) < 2 or min(sizes[:-1]) < _GROUP_ROWS or max(sizes) > 2 * BATCH_ROWS:
-            return [self.batches(wanted)]
+            return []
         named, columns = self._dictionaries(wanted, metadata), list(dict.fromkeys(wanted.values()))
 
         def group(number: int) -> Iterator[pa.RecordBatch]:

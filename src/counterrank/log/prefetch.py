@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import Generic, TypeVar
@@ -63,7 +63,7 @@ def prefetched(source: Iterator[T], ahead: int = AHEAD) -> Iterator[T]:
         lane.close()
 
 
-def in_lanes(pieces: Sequence[Iterator[T]]) -> Iterator[T]:
+def in_lanes(pieces: Sequence[Iterator[T]]) -> Generator[T]:
     """The things of one piece after the other, made in two threads, of which each has every second piece.
 
     >>> list(in_lanes([iter("ab"), iter("c"), iter("d")]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from counterrank.log.problems import RowProblem, bad_row
 from counterrank.log.quarantine import Quarantine, quarantine
 from counterrank.log.reading import Reading, Tally
 from counterrank.log.rows import Kinds, Rows, read_rows
+from counterrank.log.text import TextPart
 
 if TYPE_CHECKING:
     from counterrank.log.log import Log
@@ -78,17 +79,31 @@ class RowReader:
 
 
 def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool) -> Iterator[Checked]:
-    """All batches of a part, checked, on two cores: piece by piece, or decoding and checking side by side."""
+    """All batches of a part, checked, on two cores: piece by piece, or decoding and checking side by side. From a piece
+    on that is None, the part's batches come instead."""
 
-    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[Checked]:
+    def checked(batches: Iterator[pa.RecordBatch | None]) -> Iterator[Checked | None]:
         for batch in batches:
-            if len(batch):
-                yield batch, *read_rows(batch, kinds, part.name, repair)
+            if batch is None or len(batch):
+                yield None if batch is None else (batch, *read_rows(batch, kinds, part.name, repair))
 
-    pieces = part.pieces(wanted) if isinstance(part, ParquetPart) else [part.batches(wanted)]
-    if len(pieces) > 1:
-        return in_lanes([checked(piece) for piece in pieces])
-    return prefetched(checked(prefetched(pieces[0], AHEAD // 2)), AHEAD // 2)
+    pieces: Sequence[Iterator[pa.RecordBatch | None]] = []
+    if isinstance(part, ParquetPart | TextPart):
+        pieces = part.pieces(wanted)
+    done = 0
+    with closing(in_lanes([checked(piece) for piece in pieces])) as lanes:
+        for found in lanes:
+            if found is None:
+                break
+            done += len(found[0])
+            yield found
+        else:
+            if pieces:
+                return
+    rest = part.batches(wanted, done) if isinstance(part, TextPart) else part.batches(wanted)
+    for found in prefetched(checked(prefetched(rest, AHEAD // 2)), AHEAD // 2):
+        assert found is not None  # noqa: S101 - these are batches
+        yield found
 
 
 def _named(rows: Rows) -> Rows:
