@@ -23,7 +23,7 @@ from counterrank.errors import InputError
 from counterrank.log.parts import Wanted
 
 WORTH = 1 << 20  # bytes of a file from which on this reader is worth its start
-BLOCK = 12 << 20
+BLOCK = 8 << 20
 _TAIL = 1 << 16  # bytes to look for the end of a line in
 _NEWLINE = 10
 _TEXT, _NUMBER, _BIT, _SKIPPED = 0, 1, 2, 3
