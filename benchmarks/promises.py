@@ -180,9 +180,9 @@ def every_command(folder: Path, turns: int) -> dict[str, float]:
 def reading(folder: Path, turns: int) -> dict[str, float]:
     """Seconds to read each form of a log, by those of DuckDB."""
     found = ratios(folder, 1_000_000, turns)
-    for name, (mine, theirs) in found.items():
-        print(f"  {name}: {mine:.2f} s, DuckDB {theirs:.2f} s", flush=True)
-    return {f"read-{name}": mine / theirs for name, (mine, theirs) in found.items()}
+    for name, took in found.items():
+        print(f"  {name}: {took}", flush=True)
+    return {f"read-{name}": took.ratio for name, took in found.items()}
 
 
 SECTIONS: dict[str, Callable[[Path, int], dict[str, float]]] = {

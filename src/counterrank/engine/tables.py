@@ -81,7 +81,7 @@ class HashedCodes(KeyCodes):
         self._hashes: list[NDArray[np.uint64]] = []
 
     def keep(self, values: Any) -> None:
-        self._hashes.append(content_keys(values))
+        self._hashes.append(content_keys(values.cast(pa.string())))
 
     def hashed(self) -> NDArray[np.uint64]:
         """The hash of each id, by its code."""

@@ -24,6 +24,12 @@ def id_keys(values: pa.Array, integer: bool, what: str) -> tuple[Keys, Any]:
         if whole.null_count:
             whole = whole.fill_null(0)
         return whole.to_numpy(zero_copy_only=False), whole
+    if pa.types.is_dictionary(values.type) and len(values.dictionary) <= len(values):
+        texts = as_text(values.dictionary, what)
+        if not texts.null_count:  # each text is hashed once
+            keys = pc.take(pa.array(text_keys(texts)), values.indices)
+            keys = keys.fill_null(0) if keys.null_count else keys
+            return keys.to_numpy(), pa.DictionaryArray.from_arrays(values.indices, texts)
     texts = as_text(values, what)
     return text_keys(texts), texts
 

@@ -26,6 +26,7 @@ else:
     duckdb = Late("duckdb")
 
 BATCH_ROWS = 131_072
+_GROUP_ROWS = 32_768  # rows of a Parquet file's row group that are worth a batch of their own
 # what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers
 TEXT_TYPES = {
     "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
@@ -162,7 +163,55 @@ class ParquetPart:
                     for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
                         yield _renamed(batch, wanted)
         except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew") from None
+            raise self._damaged(error) from None
+
+    def pieces(self, wanted: Wanted) -> list[Iterator[pa.RecordBatch]]:
+        """The same batches in pieces that can be read side by side, in file order: row groups that are neither small
+        nor large are a piece each, and else there are none. Text ids are dictionaries where the file has them so, and
+        can be told apart then without being written out."""
+        file, metadata = self._opened()
+        sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        if len(sizes) < 2 or min(sizes[:-1]) < _GROUP_ROWS or max(sizes) > 2 * BATCH_ROWS:
+            return []
+        named, columns = self._dictionaries(wanted, metadata), list(dict.fromkeys(wanted.values()))
+
+        def group(number: int) -> Iterator[pa.RecordBatch]:
+            try:
+                one = pq.ParquetFile(file, metadata=metadata, read_dictionary=named)
+                for batch in one.iter_batches(BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False):
+                    yield _renamed(batch, wanted)
+            except (pa.ArrowException, OSError) as error:
+                raise self._damaged(error) from None
+
+        return [group(number) for number in range(len(sizes))]
+
+    def _opened(self) -> tuple[pa.NativeFile, pq.FileMetaData]:
+        """The file, opened once for all threads, which read it at places of their own."""
+        try:
+            file = pa.OSFile(whole_path(self.path))
+            return file, pq.read_metadata(file)
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from None
+
+    def _dictionaries(self, wanted: Wanted, metadata: pq.FileMetaData) -> list[str]:
+        """Columns of ids whose texts the file has once each: all values take less than a plain text's length would."""
+        found = []
+        texts = [wanted[c] for c in ("query", "items") if c in wanted and self._text(wanted[c])]
+        leaves = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+        for name in texts:
+            matching = [i for i, path in enumerate(leaves) if path == name or path.startswith(f"{name}.")]
+            groups = [metadata.row_group(g).column(i) for g in range(metadata.num_row_groups) for i in matching]
+            small = sum(g.total_uncompressed_size for g in groups) < 4 * sum(g.num_values for g in groups)
+            if len(matching) == 1 and small and all(g.has_dictionary_page for g in groups):
+                found += [leaves[i] for i in matching]
+        return found
+
+    def _text(self, name: str) -> bool:
+        kind = self.schema.field(name).type
+        return bool(pa.types.is_string(kind.value_type if pa.types.is_list(kind) else kind))
+
+    def _damaged(self, error: Any) -> InputError:
+        return InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew")
 
     def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
         return select(wanted, f"read_parquet({pattern(self.path)}, hive_partitioning=false)")

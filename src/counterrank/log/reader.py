@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,18 @@ import pyarrow.compute as pc
 
 from counterrank.log.keys import SEPARATOR, text_keys
 from counterrank.log.originals import Originals, shown
-from counterrank.log.prefetch import prefetched
+from counterrank.log.parts import ParquetPart, Part, Wanted
+from counterrank.log.prefetch import AHEAD, in_lanes, prefetched
 from counterrank.log.problems import RowProblem, bad_row
 from counterrank.log.quarantine import Quarantine, quarantine
 from counterrank.log.reading import Reading, Tally
-from counterrank.log.rows import Rows, read_rows
+from counterrank.log.rows import Kinds, Rows, read_rows
+from counterrank.log.text import TextPart
 
 if TYPE_CHECKING:
     from counterrank.log.log import Log
+
+Checked = tuple[pa.RecordBatch, Rows, Any]  # a batch, its rows and what is wrong with each
 
 
 class RowReader:
@@ -45,9 +49,7 @@ class RowReader:
             for part, found in zip(log.parts, log.found, strict=True):
                 before = 0
                 originals = Originals(part)
-                batches = part.batches({c: found[c] for c in self.columns})
-                decoded = ((b, *read_rows(b, kinds, part.name, log.repair)) for b in batches if len(b))
-                for batch, rows, problem in prefetched(decoded):
+                for batch, rows, problem in _decoded(part, {c: found[c] for c in self.columns}, kinds, log.repair):
                     if problem.any():
                         self._set_aside(batch, problem, originals, before, tally, aside)
                         rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part.name, log.repair)
@@ -74,6 +76,34 @@ class RowReader:
             tally.add(file, what, number=number)
             if aside is not None:
                 aside.write(file, number, what, originals.content(batch, int(i), number))
+
+
+def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool) -> Iterator[Checked]:
+    """All batches of a part, checked, on two cores: piece by piece, or decoding and checking side by side. From a piece
+    on that is None, the part's batches come instead."""
+
+    def checked(batches: Iterator[pa.RecordBatch | None]) -> Iterator[Checked | None]:
+        for batch in batches:
+            if batch is None or len(batch):
+                yield None if batch is None else (batch, *read_rows(batch, kinds, part.name, repair))
+
+    pieces: Sequence[Iterator[pa.RecordBatch | None]] = []
+    if isinstance(part, ParquetPart | TextPart):
+        pieces = part.pieces(wanted)
+    done = 0
+    with closing(in_lanes([checked(piece) for piece in pieces])) as lanes:
+        for found in lanes:
+            if found is None:
+                break
+            done += len(found[0])
+            yield found
+        else:
+            if pieces:
+                return
+    rest = part.batches(wanted, done) if isinstance(part, TextPart) else part.batches(wanted)
+    for found in prefetched(checked(prefetched(rest, AHEAD // 2)), AHEAD // 2):
+        assert found is not None  # noqa: S101 - these are batches
+        yield found
 
 
 def _named(rows: Rows) -> Rows:

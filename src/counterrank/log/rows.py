@@ -145,7 +145,8 @@ def _clicks(
     click_offsets, values = _unnest(lists)
     clicks = _click_codes(values, name)
     _mark(problem, _null(lists), RowProblem.CLICKS)
-    _mark(problem, np.diff(click_offsets) != np.diff(offsets), RowProblem.LENGTH)
+    if not np.array_equal(click_offsets, offsets):
+        _mark(problem, np.diff(click_offsets) != np.diff(offsets), RowProblem.LENGTH)
     if (clicks == _BAD_CLICK).any():
         _mark(problem, _any_in(clicks == _BAD_CLICK, click_offsets), RowProblem.CLICK)
     return clicks

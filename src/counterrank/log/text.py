@@ -20,6 +20,7 @@ from counterrank.late import Late
 from counterrank.log import ragged
 from counterrank.log.gzipped import check_gzip
 from counterrank.log.parts import Part, Wanted, connect, identifier, literal, pattern, stream, streamed, text_type, told
+from counterrank.log.plain_json import plain_pieces
 from counterrank.log.spelled import doubtful, from_csv, json_id
 from counterrank.records import dataclass
 
@@ -151,12 +152,16 @@ class TextPart:
             ours: integers.get(self._inferred[theirs], lists.get(ours, pa.string())) for ours, theirs in wanted.items()
         }
 
-    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """Fast where every row is plain; from the first that is not on, with care."""
-        done = 0
+    def pieces(self, wanted: Wanted) -> list[Iterator[pa.RecordBatch | None]]:
+        """Blocks of JSON Lines that can be read side by side, with None for one that only `batches` can read. Where
+        there are none, `batches` has to read it all."""
+        return [] if self.kind == "csv" or self._zipped or self._array else plain_pieces(self.path, wanted)
+
+    def batches(self, wanted: Wanted, done: int = 0) -> Iterator[pa.RecordBatch]:
+        """Fast where every row is plain; from the first that is not on, with care. `done` rows of JSON are left out."""
         try:
             with connect() as connection:
-                for batch in stream(connection, self._relation(wanted, careful=False)):
+                for batch in stream(connection, f"{self._relation(wanted, careful=False)} OFFSET {done}"):
                     if "items" in wanted and doubtful(batch.column("items").flatten(), self.kind == "jsonl"):
                         break
                     yield batch
