@@ -22,7 +22,7 @@ from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.log.parts import Wanted
 
-WORTH = 1 << 20  # bytes of a file from which on this reader is worth its start
+WORTH = 16 << 20  # bytes of a file from which on this reader is worth its start: five seconds, once, to compile it
 BLOCK = 8 << 20
 _TAIL = 1 << 16  # bytes to look for the end of a line in
 _NEWLINE = 10
