@@ -27,7 +27,8 @@ from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
 from counterrank.records import dataclass
-from counterrank.statistics.cells import Cells
+from counterrank.statistics.cell_tally import recounted
+from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
@@ -123,6 +124,8 @@ class EmbeddedPass:
         rows, self._pending = self._pending.result(), None
         if self.tallier.later and not (self.kept.holds(rows) and len(rows.starts)):
             self.tallier.catch_up([*self.kept.in_memory, *self.kept.on_disk(), rows])
+        if self.tallier.room_to_wait and not self.kept.has_room(rows):
+            self.tallier.count_waiting()
         self.kept.add(rows)
 
     def _finish(self) -> Counts:
@@ -139,22 +142,21 @@ class EmbeddedPass:
         self.new_query = np.full(len(keep), -1)
         self.new_query[codes] = np.arange(len(codes))
         self.item_ids, self.new_item = in_order(coder.items.ids())
+        coder.queries.forget_texts()
+        coder.items.forget_texts()
         lengths = per_query[codes, 3].astype(np.int64)
         positions = int(lengths.max())
         queries, items = self.new_query[coder.pairs.query[:used]], self.new_item[coder.pairs.item[:used]]
         kept = queries >= 0
         query_ids = Ids(ids.texts.take(pa.array(codes)), ids.integer)
         pairs = Pairs.build(query_ids, self.item_ids, queries[kept], items[kept], lengths, positions)
-        tally = coder.pairs.tally
-        rows = self._rows_of(pairs)
-        found, whole = tally.found(rows, len(pairs), positions), None
-        if self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None):  # else it is the same
-            if self.plan.top is None and not ((per_query[:, 0] > 0) & ~keep).any():
-                whole = found  # every query was asked for
-            else:
-                every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
-                whole = tally.found(places(every), used, tally.positions)
-        tally.clear()  # only the pairs' codes are needed from now on
+        rows, whole = self._rows_of(pairs), None
+        if self._wants_whole and (self.plan.top is not None or ((per_query[:, 0] > 0) & ~keep).any()):
+            every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
+            self.tallier.count_waiting()
+            whole = coder.pairs.tally.found(places(every), used, coder.pairs.tally.positions)
+        del queries, items, kept
+        found = self._found(rows, pairs)
         pages = self._pages(rows, codes, positions)
         rankings = self.tallier.rankings(rows, self.new_query, positions)
         if self.tallier.later and pages is not None:
@@ -171,7 +173,7 @@ class EmbeddedPass:
             log_impressions=self.log_impressions,
             longest=int(self.tallier.size[kernels.LONGEST]),
             origin=self.tallier.origin or 0.0,
-            whole=whole,
+            whole=found if whole is None and self._wants_whole else whole,
             pages=rankings if self.plan.rankings == "all" else pages,
             extremes=self.tallier.extremes,
             looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
@@ -182,6 +184,23 @@ class EmbeddedPass:
             else None,
         )
         return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
+
+    @property
+    def _wants_whole(self) -> bool:
+        """Whether every query is asked about, where only some are judged, or down to `top` alone."""
+        return self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None)
+
+    def _found(self, rows: Codes, pairs: Pairs) -> Tally:
+        """The cells; only the codes of pairs are needed from then on."""
+        tally = self.coder.pairs.tally
+        if not self.tallier.waiting:
+            found = tally.found(rows, len(pairs), pairs.positions)
+            tally.clear()
+            return found
+        tally.clear()
+        self.tallier.waiting = []  # every row is kept
+        parts = [(part.coded, part.impressions) for part in self.kept.in_memory]
+        return recounted(parts, rows, len(pairs), pairs.positions)
 
     def _patterns(self, rows: Codes, positions: int) -> Patterns:
         days = self.tallier.every_day() if self.plan.by_day else None
@@ -194,8 +213,8 @@ class EmbeddedPass:
             return None
         return RowPages(
             kept=self.kept,
-            pair_rows=rows,
-            pair_query=self._query_of(len(rows)),
+            pair_rows=rows.astype(np.int32),
+            pair_query=self._query_of(len(rows)).astype(np.int32),
             codes=codes,
             positions=positions,
             theta=self.plan.weights(positions),

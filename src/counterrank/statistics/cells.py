@@ -105,19 +105,21 @@ class Cells:
 
     def find(self, rows: Codes, positions: Codes) -> Codes:
         """Which cell each (pair, position) is, -1 where it is none."""
-        wanted = rows * self.depth + positions
         if self.full:
-            return np.asarray(wanted)
-        if not len(self):
-            return np.full(len(wanted), -1)
-        keys = self.keys
-        at = np.minimum(np.searchsorted(keys, wanted), len(self) - 1)
-        return np.where(keys[at] == wanted, at, -1)
+            return np.asarray(rows * self.depth + positions)
+        out = np.empty(len(rows), dtype=np.int64)
+        _find(self.starts, self.positions, rows, positions, out)
+        return out
 
     def at(self, values: NDArray[Any], rows: Codes, positions: Codes) -> NDArray[Any]:
         """The values of these (pair, position), 0 where they are no cells."""
         found = self.find(rows, positions)
-        return values[found] if self.full else np.append(values, values.dtype.type(0))[found]
+        if self.full:
+            return values[found]
+        out = np.zeros(len(found), dtype=values.dtype)
+        known = np.flatnonzero(found >= 0)
+        out[known] = values[found[known]]
+        return out
 
     def by_pair(self, values: NDArray[Any]) -> NDArray[Any]:
         """Σ over the cells of each pair, (P,); whole numbers stay whole."""
@@ -223,6 +225,17 @@ def _added(at: Codes, values: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 @njit(nogil=True)
+def _find(starts: Any, positions: Any, rows: Any, wanted: Any, out: Any) -> None:  # pragma: no cover
+    """Which cell each (row, position) is, -1 for none."""
+    for i in range(len(out)):
+        out[i] = -1
+        if rows[i] >= 0 and starts[rows[i]] < starts[rows[i] + 1]:
+            at = cell_at(starts, positions, rows[i], wanted[i])
+            if positions[at] == wanted[i]:
+                out[i] = at
+
+
+@njit(nogil=True)
 def cell_at(starts: Any, positions: Any, row: Any, k: Any) -> Any:  # pragma: no cover
     """Which cell (row, k) is; it must be one."""
     low, high = starts[row], starts[row + 1] - 1
@@ -241,20 +254,18 @@ def cell_at(starts: Any, positions: Any, row: Any, k: Any) -> Any:  # pragma: no
 def of_rankings(cells: Cells, tables: Sequence[Vector], rankings: Codes) -> Vector:
     """(T, G) the sums of tables over the cells of each ranking, (G, K) rows of the pairs, -1 beyond its end."""
     out = np.zeros((len(tables), len(rankings)))
-    if len(cells):
-        _of_rankings(cells.starts, cells.positions, np.stack(tables), rankings, out)
+    for table, sums in zip(tables if len(cells) else (), out, strict=False):
+        _of_rankings(cells.starts, cells.positions, table, rankings, sums)
     return out
 
 
 @njit(nogil=True)
-def _of_rankings(starts: Any, positions: Any, tables: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
+def _of_rankings(starts: Any, positions: Any, table: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
     for g in range(len(rankings)):
         for k in range(rankings.shape[1]):
             if rankings[g, k] < 0:
                 break
-            c = cell_at(starts, positions, rankings[g, k], k)
-            for t in range(len(tables)):
-                out[t, g] += tables[t, c]
+            out[g] += table[cell_at(starts, positions, rankings[g, k], k)]
 
 
 __all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings"]

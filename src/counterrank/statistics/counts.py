@@ -84,23 +84,16 @@ class Counts:
 
     def extended(self, queries: Codes, items: pa.Array) -> Counts:
         """The same counts with pairs added for items (as text) that the log never shows."""
-        old = self.pairs
-        fresh = items.unique()
-        fresh = fresh.filter(pa.array(old.item_ids.codes(fresh) < 0))
-        item_ids, code = old.item_ids, np.arange(len(old.item_ids))
-        if len(fresh):
+        old, item_ids = self.pairs, self.pairs.item_ids
+        named, mine = item_ids.codes(items), old.items
+        if (named < 0).any():
+            fresh = items.filter(pa.array(named < 0)).unique()
             item_ids, code = in_order(replace(item_ids, texts=pa.concat_arrays([item_ids.texts, fresh])))
-        pairs = Pairs.build(
-            old.query_ids,
-            item_ids,
-            np.concatenate([old.queries, queries]),
-            np.concatenate([code[old.items], item_ids.codes(items)]),
-            old.lengths,
-            old.positions,
-        )
+            named, mine = item_ids.codes(items), code[mine]
+        pairs = old.with_more(item_ids, mine, queries, named)
         if len(pairs) == len(old):
             return self
-        rows = pairs.find(old.queries, code[old.items])
+        rows = pairs.find(old.queries, mine)
         cells, order = self.cells.moved(rows, len(pairs))
         same, positions = np.arange(len(old.query_ids)), old.positions
         return replace(

@@ -47,10 +47,9 @@ class Pairs:
         """The row of each (query, item), -1 where there is none (or a code is -1)."""
         if len(self.items) == 0:
             return np.full(len(queries), -1, dtype=np.int64)
-        keys = (self.queries << 32) | self.items
-        wanted = (queries << 32) | items
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where((keys[at] == wanted) & (queries >= 0) & (items >= 0), at, -1)
+        out = np.empty(len(queries), dtype=np.int64)
+        _find(self.starts, self.items, queries, items, out)
+        return out
 
     def blocks(self, numbers: int) -> list[tuple[int, int]]:
         """Ranges of queries whose (pair × position) tables have so many numbers at most, or are of one query."""
@@ -69,20 +68,38 @@ class Pairs:
             items = self.item_ids.codes(other.item_ids.texts)[items]
         return self.find(other.queries, items)
 
+    def with_more(self, item_ids: Ids, mine: Codes, queries: Codes, items: Codes) -> Pairs:
+        """These pairs, whose items are `mine` under the codes of `item_ids`, and others."""
+        keys = np.concatenate([(self.queries << 32) | mine, (queries << 32) | items])
+        return self._of_keys(keys, self.query_ids, item_ids, self.lengths, self.positions)
+
     @classmethod
     def build(
         cls, query_ids: Ids, item_ids: Ids, queries: Codes, items: Codes, lengths: Codes, positions: int
     ) -> Pairs:
         """From (query, item) codes in any order, repeats allowed."""
-        keys = sorted_once((queries << 32) | items)
-        starts = np.searchsorted(keys >> 32, np.arange(len(query_ids) + 1))
-        return cls(query_ids, item_ids, starts, keys & 0xFFFFFFFF, lengths, positions)
+        return cls._of_keys((queries << 32) | items, query_ids, item_ids, lengths, positions)
+
+    @classmethod
+    def _of_keys(cls, keys: Codes, query_ids: Ids, item_ids: Ids, lengths: Codes, positions: int) -> Pairs:
+        """From query·2³² + item in any order, which are sorted where they stand."""
+        keys.sort()
+        keys = keys[_first_of_equals(keys)]
+        starts = np.searchsorted(keys, np.arange(len(query_ids) + 1) << 32)
+        keys &= 0xFFFFFFFF
+        return cls(query_ids, item_ids, starts, keys, lengths, positions)
 
 
 def sorted_once(keys: Codes) -> Codes:
     """The distinct numbers, rising. NumPy's own `unique` may hash them first, which takes far longer than sorting."""
     rising = np.sort(keys)
-    return rising[np.concatenate([[True], rising[1:] != rising[:-1]])] if len(rising) else rising
+    return rising[_first_of_equals(rising)]
+
+
+def _first_of_equals(rising: Codes) -> NDArray[np.bool_]:
+    first = np.ones(len(rising), dtype=np.bool_)
+    np.not_equal(rising[1:], rising[:-1], out=first[1:])
+    return first
 
 
 def united(a: Pairs, b: Pairs) -> tuple[Pairs, list[Codes], list[Codes]]:
@@ -120,6 +137,25 @@ def add_runs(starts: Any, values: Any, out: Any) -> None:  # pragma: no cover
     for run in range(len(out)):
         for at in range(starts[run], starts[run + 1]):
             out[run] += values[at]
+
+
+@njit(nogil=True)
+def _find(starts: Any, items: Any, queries: Any, wanted: Any, out: Any) -> None:  # pragma: no cover
+    """The row of each (query, item): the items of a query rise."""
+    for i in range(len(out)):
+        out[i] = -1
+        if queries[i] < 0 or wanted[i] < 0:
+            continue
+        low, high = starts[queries[i]], starts[queries[i] + 1]
+        end = high
+        while low < high:
+            at = (low + high) // 2
+            if items[at] < wanted[i]:
+                low = at + 1
+            else:
+                high = at
+        if low < end and items[low] == wanted[i]:
+            out[i] = low
 
 
 def sum_by(codes: Codes, values: NDArray[Any], size: int) -> NDArray[np.float64]:
