@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.moment_sums import THREADS, MomentSums
 from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import RowPages, gathered_patterns, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan
@@ -30,8 +31,7 @@ from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import recounted
 from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.cluster_terms import ClusterSizes
-from counterrank.statistics.counts import Counts
-from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
+from counterrank.statistics.counts import Counts, Part
 from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import Pairs
@@ -40,7 +40,6 @@ from counterrank.statistics.sample import Sample, first_pairs
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
-THREADS = 2
 MOST = 1 << 53
 BLOCK_BYTES = 256 << 10  # coefficients that stay in a processor's cache
 
@@ -273,51 +272,31 @@ class EmbeddedPass:
         return pairs.find(self.new_query[self.coder.pairs.query[:used]], new_item[self.coder.pairs.item[:used]])
 
     def moments(self, coefficients: Coefficients) -> Moments:
-        rows = self._rows_of(coefficients.pairs)
-        estimators = len(coefficients.scale)
-        table, cells = _side_by_side(coefficients), coefficients.cells
-        where = cells.looked_up(rows, self._query_of(len(rows)))
-        out = np.zeros((len(self.counts.impressions), estimators, 4))
-        spread = np.zeros((THREADS, BUCKETS, estimators, 3, 2))  # each thread fills its own
-        cross = np.zeros((THREADS, estimators, estimators))
-
-        units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
-
-        def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
-            weighted = part.impressions is not None
-            counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
-            kernels.sum_moments(
-                first, last, part.coded, counts, weighted, where, table, coefficients.scale,
-                coefficients.constant, out, cross[thread], spread[thread],
-            )  # fmt: skip
-
-        def done() -> Moments:
-            spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0).transpose(1, 2, 0, 3)]
-            half = cross.sum(axis=0)  # one side of the diagonal
-            return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
-
+        sums = MomentSums(coefficients, UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size))
+        rows, parts = self._rows_of(coefficients.pairs), coefficients.counts.parts()
+        queries = self._query_of(len(rows))
+        if len(parts) > 1 and self.kept.complete and not coefficients.own:
+            sums.by_parts(parts, lambda part: self._local(part, rows, queries))
+            return sums.done()
+        table = coefficients.table(coefficients.counts.part(0, len(coefficients.counts.impressions)))
+        where = coefficients.cells.looked_up(rows, queries)
         if coefficients.own:
-            sums = OwnSums(out, cross[0], spread[0], units)
+            own = OwnSums(sums.out, sums.cross[0], sums.spread[0], sums.units)
             for part in self._parts():
-                sums.add(part, where, table, coefficients)
-            return done()
+                own.add(part, where, table, coefficients)
+            return sums.done()
         if not self.kept.complete:
             self._sampled = []
             for part in self._again():
-                add(part, 0, len(part.coded))
+                sums.add(part, where, table)
                 self._sampled.append(self._picked(part))
-                units.add(part, where, table)
-            return done()
+            return sums.done()
         in_order = [part for part in self.kept.in_memory if len(part.starts)]
-        for part in self.kept.in_memory:
-            units.add(part, where, table)
-            if not len(part.starts):
-                add(part, 0, len(part.coded))
-        for part in self.kept.on_disk():
-            units.add(part, where, table)
-            add(part, 0, len(part.coded))
-
-        blocks = self._blocks(cells, rows, 2 * estimators * table.itemsize)
+        for part in in_order:
+            sums.units.add(part, where, table)
+        for part in (*(part for part in self.kept.in_memory if not len(part.starts)), *self.kept.on_disk()):
+            sums.add(part, where, table)
+        blocks = self._blocks(coefficients.cells, rows, table.shape[1] * table.itemsize)
 
         def work(thread: int) -> None:
             """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
@@ -325,11 +304,25 @@ class EmbeddedPass:
                 for part in in_order:
                     first, last = (part.starts[min(q, len(part.starts) - 1)] for q in block)
                     if last > first:
-                        add(part, first, last, thread)
+                        sums.add_rows(part, first, last, where, table, thread)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(work, range(THREADS)))
-        return done()
+        return sums.done()
+
+    def _local(self, part: Part, rows: Codes, queries: Codes) -> Iterator[CodedRows]:
+        """The kept rows of some queries, with the pairs of these numbered from 0 on; pair p of the coder is rows[p], of
+        the query queries[p]."""
+        for batch in self._parts():
+            first = batch.coded[:, 0]
+            of = queries[np.maximum(first, 0) >> 1]
+            some = np.flatnonzero((first >= 0) & (of >= part.first) & (of < part.last))
+            coded = np.full((len(some), batch.coded.shape[1]), -1, dtype=np.int32)
+            kernels.decode_rows(batch.coded[some], rows, queries, coded, np.empty(len(some), dtype=np.int64))
+            coded[coded >= 0] -= 2 * part.pairs.start
+            n = None if batch.impressions is None else batch.impressions[some]
+            cluster = None if batch.cluster is None else batch.cluster[some]
+            yield CodedRows(coded=coded, impressions=n, starts=np.zeros(0, dtype=np.int64), cluster=cluster)
 
     def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
         rows = self._rows_of(pairs)
@@ -357,13 +350,3 @@ class EmbeddedPass:
         number = np.cumsum(each) * cell_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
-
-
-def _side_by_side(coefficients: Coefficients) -> NDArray[np.float64]:
-    """The weights of all estimators, then their offsets, by cell."""
-    columns = [*coefficients.weight, *coefficients.offset]
-    table = np.empty((len(coefficients.cells), len(columns)))
-    for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
-        for number, column in enumerate(columns):
-            table[first : first + (1 << 12), number] = column[first : first + (1 << 12)]
-    return table

@@ -398,10 +398,11 @@ class RelationalPass:
         at, positions = self._cells_in(pairs, coefficients.cells), self.counts.cells.positions
         table: dict[str, Vector] = {}
         estimators = range(len(coefficients.scale))
+        weights, offsets = coefficients.whole()
         for e in estimators:
-            weight = coefficients.weight[e][at]
+            weight = weights[e][at]
             table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
-            table[f"offset{e}"] = coefficients.offset[e][at]
+            table[f"offset{e}"] = offsets[e][at]
         for j, each in enumerate(coefficients.own):
             weight = each.weight[at]
             table |= {f"own_weight{j}": weight, f"own_scaled{j}": weight * coefficients.scale[each.of][positions]}

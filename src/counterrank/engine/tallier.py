@@ -24,7 +24,6 @@ from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import RankingGroups, Rankings
 from counterrank.statistics.sample import NO_DAY
 
-
 DEFERRED = 1 << 24  # shown items of a log of many cells that wait to be counted by cell: 64 MB at the end
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from counterrank.estimate import click_sums
 from counterrank.estimate.base import Blocks, CurveError, LinearEstimate, Thin, Vector
 from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.records import dataclass
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.setting.need import Need
-from counterrank.statistics.counts import Counts
+from counterrank.statistics.counts import PART_CELLS, Counts, Part
 from counterrank.statistics.pairs import Table
 
 Flags = NDArray[np.bool_]
@@ -43,10 +45,14 @@ class ByClicks(Estimator):
         """All that a target can show, in the measure of `chances`."""
         return evidence.positions
 
-    def expected(self, evidence: Evidence) -> Vector:
-        """(C,) what an impression that shows the pair brings by the log's own rates; an array that may be changed."""
-        counts, out = evidence.counts, np.empty(len(evidence.cells))
-        click_sums.rates(evidence.cells.positions, counts.shown, counts.clicked, evidence.weights, out)
+    def expected(self, evidence: Evidence, part: Part) -> Vector:
+        """What an impression that shows the pair brings by the log's own rates, of the cells of some queries; an array
+        that may be changed."""
+        counts, mine = evidence.counts, part.cells
+        out = np.empty(mine.stop - mine.start)
+        click_sums.rates(
+            evidence.cells.positions[mine], counts.shown[mine], counts.clicked[mine], evidence.weights, out
+        )
         return out
 
     def variances(self, evidence: Evidence) -> Vector:
@@ -79,46 +85,43 @@ class ByClicks(Estimator):
         return self.per_query(evidence, self._credit(evidence, weight), weight)
 
     def estimate(self, evidence: Evidence) -> LinearEstimate:
-        counts, theta, place = evidence.counts, self.theta(evidence), evidence.cells.positions
-        chances = self.chances(evidence)
-        own, over = self.weights(evidence, *chances)
-        weight, clipped = (self._at_cells(evidence, each) for each in (own, over))
+        """Logs of millions of cells make large arrays: each goes when it has had its say."""
+        counts, theta = evidence.counts, self.theta(evidence)
+        own, over = self.weights(evidence, *self.chances(evidence))
+        weight = self._at_cells(evidence, own)
         credit = self._credit(evidence, weight)
         gain, centre, undefined = self.norm(evidence, credit, weight)
         value = None if undefined else float((gain * evidence.cells.by_position(credit)).sum() / counts.total)
         per_query = self.per_query(evidence, credit, weight)
-        del credit  # logs of millions of cells make large arrays: each goes when it has had its say
-        loose = self.moves(evidence, over)
-
-        def thin() -> tuple[Vector, Vector]:
-            return np.where(loose, (gain if self._items else _at(gain, place)) * own, 0.0), self.variances(evidence)
-
-        removed, put_back = self.expected(evidence), np.zeros(len(counts.impressions))
-        click_sums.removed(
-            evidence.cells.starts[counts.pairs.starts], place, counts.shown, weight,
-            np.atleast_1d(self.moves(evidence, clipped)), gain + np.zeros(len(theta)), centre + np.zeros(len(theta)),
-            removed, put_back,
-        )  # fmt: skip
-        lost, mass = (None, None) if evidence.same else self._lost(evidence, *chances)
+        del credit, weight
+        clipped = _share_of(self._at_cells(evidence, over), counts.shown) if over.any() else 0.0
+        lost, mass = (None, None) if evidence.same else self._lost(evidence, *self.chances(evidence))
+        expected, curve = self._expected(evidence, own), self.curve_error(evidence, over)
+        blocks, ends = self._blocks(evidence, own, gain * theta), None
+        if self._items:
+            ends = _ends(own, gain * theta, counts)
+        kept = (own, over) if self._items or len(evidence.cells) <= PART_CELLS else None
+        by_position = gain + np.zeros(len(theta)), centre + np.zeros(len(theta))
+        linear = Linear(by=self, evidence=evidence, gain=by_position[0], centre=by_position[1], kept=kept)
+        del own, over
+        starts = counts.pairs.starts if self._items else evidence.cells.starts[counts.pairs.starts]
         return LinearEstimate(
             value=value,
             per_query=per_query,
-            pairs=counts.pairs,
-            cells=evidence.cells,
-            weight=weight,
+            counts=counts,
+            weighed=linear.weighed,
             scale=gain * theta,
-            offset=removed,
-            constant=put_back / counts.impressions - (value or 0.0),
-            thin=Thin.of(thin, counts.pairs.queries if self._items else counts.cell_queries, len(counts.impressions)),
-            clipped=_share_of(clipped, counts.shown),
+            constant=linear.put_back() / counts.impressions - (value or 0.0),
+            thin=Thin.of(linear.thin, starts),
+            clipped=clipped,
             unsupported=_share(lost, self.whole(evidence), evidence),
             unseen=None if lost is None or mass is None else ratios(lost, mass),
             warnings=undefined,
-            expected_weight=self._expected(evidence, own),
+            expected_weight=expected,
             bounded=not self.self_normalised,
-            blocks=self._blocks(evidence, own, gain * theta),
-            ends=_ends(own, gain * theta, counts) if self._items else None,
-            curve=self.curve_error(evidence, over),
+            blocks=blocks,
+            ends=ends,
+            curve=curve,
         )
 
     def largest_weight(self, evidence: Evidence) -> float:
@@ -185,9 +188,62 @@ class ByClicks(Estimator):
         return block if self._items or not evidence.shares else None
 
 
-def _at(by_position: Vector | float, positions: NDArray[np.int64]) -> Any:
-    """Of each cell."""
-    return by_position[positions] if isinstance(by_position, np.ndarray) else by_position
+@dataclass(frozen=True, kw_only=True)
+class Linear:
+    """Weights, and what is taken out of influences where the log's own shares made the weights, part by part.
+
+    `kept`: the weights of all units and which were clipped, where these are few; else they are made anew.
+    """
+
+    by: ByClicks
+    evidence: Evidence
+    gain: Vector  # (K,)
+    centre: Vector  # (K,)
+    kept: tuple[Vector, Flags] | None
+    done: list[tuple[Vector, Vector, Vector]] = field(default_factory=list)  # of a short log, which is one part
+
+    def units(self, some: slice) -> tuple[Vector, Flags]:
+        """The weights of some units, and which were clipped."""
+        if self.kept is not None:
+            return self.kept[0][some], self.kept[1][some]
+        target, logging = self.by.chances(self.evidence)
+        return self.by.weights(self.evidence, target[some], logging[some])
+
+    def thin(self) -> tuple[Vector, Vector]:
+        """What each rate weighs in the value, where its weight moves, and its variance."""
+        items, cells = self.by.weighs is Weighs.ITEMS, self.evidence.cells
+        weight, clipped = self.units(slice(0, cells.pairs if items else len(cells)))
+        weight = weight * (self.gain[0] if items else self.gain[cells.positions])  # of items, one for all positions
+        return np.where(self.by.moves(self.evidence, clipped), weight, 0.0), self.by.variances(self.evidence)
+
+    def weighed(self, part: Part) -> tuple[Vector, Vector]:
+        """The weight and the offset of each cell."""
+        return self._made(part)[:2]
+
+    def put_back(self) -> Vector:
+        """(Q,) the sum of what is taken out."""
+        return np.concatenate([self._made(part)[2] for part in self.evidence.counts.parts()])
+
+    def _made(self, part: Part) -> tuple[Vector, Vector, Vector]:
+        """Weights, offsets, and the sum of what is taken out of each query."""
+        counts, cells, mine = self.evidence.counts, self.evidence.cells, part.cells
+        whole = mine.stop - mine.start == len(cells)
+        if whole and self.done:
+            return self.done[0]
+        items = self.by.weighs is Weighs.ITEMS
+        weight, clipped = self.units(part.pairs if items else mine)
+        if items:
+            of = cells.rows[mine] - part.pairs.start
+            weight, clipped = weight[of], clipped[of]
+        offset, put_back = self.by.expected(self.evidence, part), np.zeros(part.last - part.first)
+        click_sums.removed(
+            cells.starts[counts.pairs.starts[part.first : part.last + 1]] - mine.start, cells.positions[mine],
+            counts.shown[mine], weight, np.atleast_1d(self.by.moves(self.evidence, clipped)), self.gain, self.centre,
+            offset, put_back,
+        )  # fmt: skip
+        if whole and len(cells) <= PART_CELLS:
+            self.done.append((weight, offset, put_back))
+        return weight, offset, put_back
 
 
 def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Vector:

@@ -62,11 +62,9 @@ class ItemPosition(ByClicks):
         return LinearEstimate(
             value=value,
             per_query=self.per_query(evidence, credit, weight),
-            pairs=counts.pairs,
-            cells=evidence.cells,
-            weight=nothing,
+            counts=counts,
+            weighed=lambda part: (nothing[part.cells], -middle[part.cells]),
             scale=gain * theta,
-            offset=-middle,
             constant=np.full(len(counts.impressions), -(value or 0.0)),
             thin=None,
             clipped=float(sums.clipped.sum() / max(counts.shown.sum(), 1)),

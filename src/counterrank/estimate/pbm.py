@@ -11,6 +11,7 @@ from counterrank.estimate.by_clicks import ByClicks, Flags
 from counterrank.estimate.estimator import Weighs
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
+from counterrank.statistics.counts import Part
 
 
 class PositionBased(ByClicks):
@@ -61,15 +62,16 @@ class PositionBased(ByClicks):
         slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(once * target, logging))
         return CurveError(theta * slope / evidence.counts.total, spread)
 
-    def expected(self, evidence: Evidence) -> Vector:
+    def expected(self, evidence: Evidence, part: Part) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""
-        cells = evidence.cells
-        return self._attraction(evidence)[cells.rows] * self.looks(evidence)[cells.positions]
+        cells, mine = evidence.cells, part.cells
+        attraction = self._attraction(evidence, part.pairs)[cells.rows[mine] - part.pairs.start]
+        return np.asarray(attraction * self.looks(evidence)[cells.positions[mine]])
 
     def variances(self, evidence: Evidence) -> Vector:
         """An attraction from N impressions takes up one of their degrees of freedom."""
         counts, cells, theta, looks = evidence.counts, evidence.cells, self.theta(evidence), self.looks(evidence)
-        attraction = self._attraction(evidence)
+        attraction = self._attraction(evidence, slice(0, cells.pairs))
         within = cells.weighed(counts.clicked, theta**2)
         within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks)
         within += attraction**2 * cells.weighed(counts.shown, looks**2)
@@ -78,8 +80,8 @@ class PositionBased(ByClicks):
         pooled = within.sum() / freedom.sum() if freedom.sum() else 0.0
         return np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))
 
-    def _attraction(self, evidence: Evidence) -> Vector:
-        """(P,) clicks for each look."""
-        counts, cells = evidence.counts, evidence.cells
-        clicks = cells.weighed(counts.clicked, self.theta(evidence))
-        return ratios(clicks, cells.weighed(counts.shown, self.looks(evidence)))
+    def _attraction(self, evidence: Evidence, pairs: slice) -> Vector:
+        """Clicks for each look, of these pairs."""
+        counts, cells, of = evidence.counts, evidence.cells, (pairs.start, pairs.stop)
+        clicks = cells.weighed(counts.clicked, self.theta(evidence), *of)
+        return ratios(clicks, cells.weighed(counts.shown, self.looks(evidence), *of))

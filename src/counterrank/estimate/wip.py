@@ -35,13 +35,16 @@ class WeightedItemPosition(ItemPosition):
         return gain, ratios(cells.by_position(credit), bottom), why
 
     def per_query(self, evidence: Evidence, credit: Vector, weight: Vector) -> Vector:
-        counts, places = evidence.counts, evidence.counts.places
-        top, bottom, shown = (places.sums(each) for each in (credit, weight * counts.shown, counts.shown))
-        size = len(counts.impressions)
-        counted = places.sums(evidence.weights[evidence.cells.positions] > 0) > 0
-        lost = sum_by(places.queries, (bottom == 0) & (shown > 0) & counted, size) > 0
-        rate = sum_by(places.queries, shown * ratios(top, bottom), size) / counts.impressions
-        return np.where(lost, np.nan, rate)
+        counts, out = evidence.counts, np.empty(len(evidence.counts.impressions))
+        for part in counts.parts():
+            places, mine, n = counts.places_of(part), part.cells, counts.impressions[part.first : part.last]
+            logged, size = counts.shown[mine], len(n)
+            top, bottom, shown = (places.sums(each) for each in (credit[mine], weight[mine] * logged, logged))
+            counted = places.sums(evidence.weights[evidence.cells.positions[mine]] > 0) > 0
+            lost = sum_by(places.queries, (bottom == 0) & (shown > 0) & counted, size) > 0
+            rate = sum_by(places.queries, shown * ratios(top, bottom), size) / n
+            out[part.first : part.last] = np.where(lost, np.nan, rate)
+        return out
 
 
 def _reason(evidence: Evidence, position: int) -> str:

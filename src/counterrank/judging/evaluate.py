@@ -208,10 +208,8 @@ def finished(
     if linear:
         moments = run.moments(
             Coefficients(
-                pairs=evidence.counts.pairs,
-                cells=evidence.counts.cells,
-                weight=[draft.weight for _, draft in linear],
-                offset=[draft.offset for _, draft in linear],
+                counts=evidence.counts,
+                weighed=[draft.weighed for _, draft in linear],
                 scale=np.stack([draft.scale for _, draft in linear]),
                 constant=np.stack([draft.constant for _, draft in linear]),
                 cross=cross,

@@ -131,11 +131,21 @@ class Cells:
         """Σ over the cells of each position, (K,)."""
         return _added(self.positions, values, self.depth)
 
-    def weighed(self, values: NDArray[Any], weights: Vector) -> Vector:
-        """Σₖ values·weightsₖ of each pair, (P,)."""
-        out = np.zeros(self.pairs)
-        _weigh_pairs(self.starts, self.positions, values, weights, out)
+    def weighed(self, values: NDArray[Any], weights: Vector, first: int = 0, last: int | None = None) -> Vector:
+        """Σₖ values·weightsₖ of each pair, (P,); or of the pairs first to last."""
+        last = self.pairs if last is None else last
+        out = np.zeros(last - first)
+        _weigh_pairs(self.starts[first : last + 1], self.positions, values, weights, out)
         return out
+
+    def within(self, pairs: slice) -> slice:
+        """The cells of these pairs."""
+        return slice(int(self.starts[pairs.start]), int(self.starts[pairs.stop]))
+
+    def of_pairs(self, pairs: slice) -> Cells:
+        """The cells of these pairs alone, which are numbered from 0 on."""
+        mine = self.within(pairs)
+        return Cells(self.starts[pairs.start : pairs.stop + 1] - mine.start, self.positions[mine], self.depth)
 
     def dense(self, values: NDArray[Any], first: int = 0, last: int | None = None) -> NDArray[Any]:
         """The table of all (pair, position), 0 where there is no cell; or its rows first to last."""

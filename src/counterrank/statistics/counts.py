@@ -18,9 +18,21 @@ from counterrank.statistics.days import DaySums
 from counterrank.statistics.item_chances import ItemChances
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import in_order
-from counterrank.statistics.pairs import Pairs, united
+from counterrank.statistics.pairs import Pairs, ranges, united
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
+
+PART_CELLS = 1 << 19  # 4 MB for each number that a cell of a part has
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some queries, and where their pairs and cells stand: what adds up over queries is done part by part."""
+
+    first: int
+    last: int
+    pairs: slice
+    cells: slice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +72,15 @@ class Counts:
         """(C,) the query of each cell."""
         return self.pairs.queries[self.cells.rows]
 
+    def parts(self) -> list[Part]:
+        """All queries, some at a time; a short log is one part."""
+        return [self.part(*each) for each in ranges(self.cells.starts[self.pairs.starts], PART_CELLS)]
+
+    def part(self, first: int, last: int) -> Part:
+        """The queries first to last."""
+        mine = slice(int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+        return Part(first, last, mine, self.cells.within(mine))
+
     @property
     def shown_first(self) -> Codes:
         """(P,) impressions that show the pair's item at position 1."""
@@ -74,7 +95,12 @@ class Counts:
     @cached_property
     def places(self) -> Places:
         """The positions of queries that have cells."""
-        return Places.of(self.cell_queries, self.cells.positions, self.cells.depth, len(self.impressions))
+        return self.places_of(self.part(0, len(self.impressions)))
+
+    def places_of(self, part: Part) -> Places:
+        """Those of some queries, which are numbered from 0 on."""
+        queries = self.pairs.queries[self.cells.rows[part.cells]] - part.first
+        return Places.of(queries, self.cells.positions[part.cells], self.cells.depth, part.last - part.first)
 
     def save(self, path: str | Path) -> None:
         """Write it as one .npz file, without pickles; `statistics.store.read_counts` reads it back."""

@@ -53,13 +53,7 @@ class Pairs:
 
     def blocks(self, numbers: int) -> list[tuple[int, int]]:
         """Ranges of queries whose (pair × position) tables have so many numbers at most, or are of one query."""
-        upto = self.starts * max(self.positions, 1)
-        out, first, size = [], 0, len(self.starts) - 1
-        while first < size:
-            last = int(np.searchsorted(upto, upto[first] + numbers, side="right")) - 1
-            out.append((first, min(max(last, first + 1), size)))
-            first = out[-1][1]
-        return out
+        return ranges(self.starts * max(self.positions, 1), numbers)
 
     def rows_of(self, other: Pairs) -> Codes:
         """The row here of each pair of `other`, which has the same queries and maybe fewer items; -1 for none."""
@@ -88,6 +82,16 @@ class Pairs:
         starts = np.searchsorted(keys, np.arange(len(query_ids) + 1) << 32)
         keys &= 0xFFFFFFFF
         return cls(query_ids, item_ids, starts, keys, lengths, positions)
+
+
+def ranges(upto: Codes, numbers: int) -> list[tuple[int, int]]:
+    """Ranges of things that have so many numbers at most, or are one; `upto` says how many those before each have."""
+    out, first, size = [], 0, len(upto) - 1
+    while first < size:
+        last = int(np.searchsorted(upto, upto[first] + numbers, side="right")) - 1
+        out.append((first, min(max(last, first + 1), size)))
+        first = out[-1][1]
+    return out
 
 
 def sorted_once(keys: Codes) -> Codes:

@@ -69,7 +69,7 @@ class WorldCells:
         spreads: list[Spreads] = []
         moved: list[NDArray[np.float64]] = []
         for weight, offset, scale, constant in zip(
-            coefficients.weight, coefficients.offset, coefficients.scale, coefficients.constant, strict=True
+            *coefficients.whole(), coefficients.scale, coefficients.constant, strict=True
         ):
             w = coefficients.cells.dense(weight)[rows, at]  # (Q, R, K)
             term = (w * scale) @ world.clicks.T  # (Q, R, O)
