@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -176,6 +177,7 @@ class Coder:
         self.queries.forget_keys()
         self.items.forget_keys()
         self.wanted, self._wanted = None, None
+        self.plan = replace(self.plan, rankings="none", queries=None)  # whose texts are a copy of what policies hold
         self.pairs.slots, self.pairs.tables = self.pairs.slots[:0].copy(), self.pairs.tables[:0].copy()
         self.pairs.query, self.pairs.item = _short(self.pairs.query[:used]), _short(self.pairs.item[:used])
 

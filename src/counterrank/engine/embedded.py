@@ -27,6 +27,7 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.memory import give_back
 from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import recounted
 from counterrank.statistics.cells import Cells, Tally
@@ -87,6 +88,10 @@ class EmbeddedPass:
             self._settle()
         self.reading = reader.reading
         self.counts = self._finish()
+        if self.kept.complete:
+            self.tallier.forget()
+            self.plan = self.coder.plan
+        give_back()
 
     @property
     def clusters(self) -> ClusterSizes | None:
@@ -270,6 +275,9 @@ class EmbeddedPass:
         if pairs.item_ids is not self.item_ids:  # items that the log never shows have been added
             new_item = pairs.item_ids.codes(self.item_ids.texts)[new_item]
         return pairs.find(self.new_query[self.coder.pairs.query[:used]], new_item[self.coder.pairs.item[:used]])
+
+    def adopt(self, counts: Counts) -> None:
+        self.counts = counts
 
     def moments(self, coefficients: Coefficients) -> Moments:
         sums = MomentSums(coefficients, UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size))

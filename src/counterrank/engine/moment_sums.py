@@ -55,7 +55,7 @@ class MomentSums:
             for part in parts[thread::THREADS]:
                 table, mine = self.coefficients.table(part), part.pairs
                 every = np.arange(mine.stop - mine.start)
-                where = cells.of_pairs(mine).looked_up(every, pairs.queries[mine])
+                where = cells.of_pairs(mine).looked_up(every, pairs.queries_of(part.first, part.last))
                 for rows in rows_of(part):
                     self.add(rows, where, table, thread)
 

@@ -130,6 +130,9 @@ class Pass(Protocol):
     def clusters(self) -> ClusterSizes | None:
         """How large the clusters of the counted impressions are, where the plan asks for them."""
 
+    def adopt(self, counts: Counts) -> None:
+        """Speak of these counts from now on, which may have more pairs: the others need not be kept."""
+
     def moments(self, coefficients: Coefficients) -> Moments: ...
 
     def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:

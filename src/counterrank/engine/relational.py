@@ -393,6 +393,9 @@ class RelationalPass:
             propensity=numbers(found["propensity"], np.float64) if self.plan.by_propensity else None,
         )
 
+    def adopt(self, counts: Counts) -> None:
+        """What the database counted goes by its own pairs."""
+
     def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
         at, positions = self._cells_in(pairs, coefficients.cells), self.counts.cells.positions

@@ -178,6 +178,12 @@ class Tallier:
                 return
             self._make_group_room()
 
+    def forget(self) -> None:
+        """Give back what rows are added to: no row will be counted again."""
+        self.per_query = self.per_query[:0].copy()
+        self.groups.clear()
+        self.plan = self.coder.plan
+
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""
         if rows.day is None or not (self.plan.by_day or (self.plan.days and self.days.size <= MOST_DAYS)):

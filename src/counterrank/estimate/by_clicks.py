@@ -233,7 +233,7 @@ class Linear:
         items = self.by.weighs is Weighs.ITEMS
         weight, clipped = self.units(part.pairs if items else mine)
         if items:
-            of = cells.rows[mine] - part.pairs.start
+            of = cells.rows_of(part.pairs) - part.pairs.start
             weight, clipped = weight[of], clipped[of]
         offset, put_back = self.by.expected(self.evidence, part), np.zeros(part.last - part.first)
         click_sums.removed(

@@ -65,7 +65,7 @@ class PositionBased(ByClicks):
     def expected(self, evidence: Evidence, part: Part) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""
         cells, mine = evidence.cells, part.cells
-        attraction = self._attraction(evidence, part.pairs)[cells.rows[mine] - part.pairs.start]
+        attraction = self._attraction(evidence, part.pairs)[cells.rows_of(part.pairs) - part.pairs.start]
         return np.asarray(attraction * self.looks(evidence)[cells.positions[mine]])
 
     def variances(self, evidence: Evidence) -> Vector:

@@ -63,7 +63,8 @@ def _weighed(estimate: LinearEstimate, factor: Vector) -> Weighed:
 
     def larger(part: Part) -> tuple[Vector, Vector]:
         weight, offset = estimate.weighed(part)
-        by = factor[counts.pairs.queries[counts.cells.rows[part.cells]]]
+        starts = counts.cells.starts[counts.pairs.starts[part.first : part.last + 1]]
+        by = np.repeat(factor[part.first : part.last], np.diff(starts))
         return weight * by, offset * by
 
     return larger

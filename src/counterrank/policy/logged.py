@@ -85,7 +85,8 @@ class LoggedShares(BoundPolicy):
         self.pairs = pairs
         self._per_query = np.maximum(per_query, 1).astype(np.float64)
         self.cells, shown = (cells, shown) if cells is not None else _filled(shown)
-        self.shares: NDArray[np.float64] = shown / self._per_query[pairs.queries][self.cells.rows]  # (C,)
+        of_query = np.diff(self.cells.starts[pairs.starts])  # (Q,) cells
+        self.shares: NDArray[np.float64] = shown / np.repeat(self._per_query, of_query)  # (C,)
         self._groups: WeightedRankings | None = None
         if queries is not None and rankings is not None and counts is not None:
             self._groups = WeightedRankings(pairs, queries, rankings, counts.astype(np.float64), self._per_query)
@@ -94,7 +95,7 @@ class LoggedShares(BoundPolicy):
         return self.cells.dense(self.shares, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
 
     def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
-        if positions is self.cells.positions and rows is self.cells.rows:
+        if positions is self.cells.positions and len(rows) == len(self.cells):
             return self.shares
         return self.cells.at(self.shares, rows, positions)
 

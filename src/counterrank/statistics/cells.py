@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.records import dataclass
-from counterrank.statistics.pairs import add_runs, sum_by
+from counterrank.statistics.pairs import FEW, add_runs, sum_by
 
 Vector = NDArray[np.float64]
 # of pairs under codes of one's own their row and query; of rows where their cells begin; the cells' positions; and of
@@ -45,10 +44,19 @@ class Cells:
         """P."""
         return len(self.starts) - 1
 
-    @cached_property
+    @property
     def rows(self) -> Codes:
-        """The pair of each cell, (C,)."""
-        return np.repeat(np.arange(self.pairs), np.diff(self.starts))
+        """The pair of each cell, (C,): kept where they are few, else made anew."""
+        found: Codes | None = self.__dict__.get("_rows")
+        if found is None:
+            found = self.rows_of(slice(0, self.pairs))
+            if len(found) <= FEW:
+                self.__dict__["_rows"] = found
+        return found
+
+    def rows_of(self, pairs: slice) -> Codes:
+        """The pair of each cell of these pairs."""
+        return np.repeat(np.arange(pairs.start, pairs.stop), np.diff(self.starts[pairs.start : pairs.stop + 1]))
 
     @classmethod
     def of_keys(cls, keys: Codes, pairs: int, depth: int) -> Cells:
@@ -152,7 +160,7 @@ class Cells:
         last = self.pairs if last is None else last
         mine = slice(self.starts[first], self.starts[last])
         out = np.zeros((last - first, self.depth), dtype=values.dtype)
-        out[self.rows[mine] - first, self.positions[mine]] = values[mine]
+        out[self.rows_of(slice(first, last)) - first, self.positions[mine]] = values[mine]
         return out
 
 

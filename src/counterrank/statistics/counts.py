@@ -18,7 +18,7 @@ from counterrank.statistics.days import DaySums
 from counterrank.statistics.item_chances import ItemChances
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import in_order
-from counterrank.statistics.pairs import Pairs, ranges, united
+from counterrank.statistics.pairs import FEW, Pairs, ranges, united
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
 
@@ -67,10 +67,15 @@ class Counts:
         """Impressions counted."""
         return int(self.impressions.sum())
 
-    @cached_property
+    @property
     def cell_queries(self) -> Codes:
-        """(C,) the query of each cell."""
-        return self.pairs.queries[self.cells.rows]
+        """(C,) the query of each cell: kept where they are few, else made anew."""
+        found: Codes | None = self.__dict__.get("_cell_queries")
+        if found is None:
+            found = np.repeat(np.arange(len(self.impressions)), np.diff(self.cells.starts[self.pairs.starts]))
+            if len(found) <= FEW:
+                self.__dict__["_cell_queries"] = found
+        return found
 
     def parts(self) -> list[Part]:
         """All queries, some at a time; a short log is one part."""
@@ -99,8 +104,9 @@ class Counts:
 
     def places_of(self, part: Part) -> Places:
         """Those of some queries, which are numbered from 0 on."""
-        queries = self.pairs.queries[self.cells.rows[part.cells]] - part.first
-        return Places.of(queries, self.cells.positions[part.cells], self.cells.depth, part.last - part.first)
+        size, starts = part.last - part.first, self.cells.starts[self.pairs.starts[part.first : part.last + 1]]
+        queries = np.repeat(np.arange(size), np.diff(starts))
+        return Places.of(queries, self.cells.positions[part.cells], self.cells.depth, size)
 
     def save(self, path: str | Path) -> None:
         """Write it as one .npz file, without pickles; `statistics.store.read_counts` reads it back."""

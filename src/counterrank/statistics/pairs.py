@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ from counterrank.compiled import njit
 from counterrank.ids import Codes, Ids
 from counterrank.records import dataclass
 from counterrank.statistics.order import in_order
+
+FEW = 1 << 20  # numbers that are kept though they are quickly made: 8 MB
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,19 @@ class Pairs:
     lengths: Codes  # (Q,)
     positions: int  # K
 
-    @cached_property
+    @property
     def queries(self) -> Codes:
-        """The query of each pair, (P,)."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        """The query of each pair, (P,): kept where they are few, else made anew."""
+        found: Codes | None = self.__dict__.get("_queries")
+        if found is None:
+            found = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+            if len(found) <= FEW:
+                self.__dict__["_queries"] = found
+        return found
+
+    def queries_of(self, first: int, last: int) -> Codes:
+        """The query of each pair of the queries first to last."""
+        return np.repeat(np.arange(first, last), np.diff(self.starts[first : last + 1]))
 
     @property
     def sizes(self) -> Codes:
