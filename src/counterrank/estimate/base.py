@@ -96,6 +96,9 @@ class Estimate:
         )
 
 
+Rates = Callable[[Part], tuple[Vector, Vector]]  # of some queries, made anew: what each rate weighs, and its variance
+
+
 @dataclass(frozen=True)
 class Thin:
     """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates.
@@ -104,16 +107,17 @@ class Thin:
     """
 
     per_query: Vector  # (Q,) the sums
-    rates: Callable[[], tuple[Vector, Vector]]  # weight and variance, made anew
-    starts: Codes  # where the rates of each query begin
+    rates: Rates
+    counts: Counts
+    of_pairs: bool  # each pair has one, or each cell
 
     @classmethod
-    def of(cls, rates: Callable[[], tuple[Vector, Vector]], starts: Codes) -> Thin:
-        weight, variance = rates()
-        squares = weight**2
-        del weight
-        squares *= variance
-        return cls(sum_runs(starts, squares), rates, starts)
+    def of(cls, rates: Rates, counts: Counts, of_pairs: bool) -> Thin:
+        sums = np.empty(len(counts.impressions))
+        for part in counts.parts():
+            weight, variance = rates(part)
+            sums[part.first : part.last] = sum_runs(counts.runs(part, of_pairs), weight**2 * variance)
+        return cls(sums, rates, counts, of_pairs)
 
     def total(self) -> float:
         return float(self.per_query.sum())
@@ -121,11 +125,11 @@ class Thin:
     def less(self, other: Thin) -> Thin:
         """Of the difference of two estimates from the same rates; where a weight is 0 its variance does not matter."""
 
-        def rates() -> tuple[Vector, Vector]:
-            (one, variance), (two, others) = self.rates(), other.rates()
+        def rates(part: Part) -> tuple[Vector, Vector]:
+            (one, variance), (two, others) = self.rates(part), other.rates(part)
             return one - two, np.where(one != 0, variance, others)
 
-        return Thin.of(rates, self.starts)
+        return Thin.of(rates, self.counts, self.of_pairs)
 
 
 Weighed = Callable[[Part], tuple[Vector, Vector]]  # weight and offset of the cells of some queries
@@ -289,7 +293,7 @@ class LinearEstimate:
         least, most = np.zeros((2, len(counts.impressions)))
         if self.blocks is None and not self.own:
             for part in counts.parts():
-                starts = counts.cells.starts[counts.pairs.starts[part.first : part.last + 1]] - part.cells.start
+                starts = counts.runs(part)
                 place, (scaled, _) = counts.cells.positions[part.cells], self._scaled(part)
                 ends = least[part.first : part.last], most[part.first : part.last]
                 click_sums.reach(starts, place, scaled, np.zeros((2, counts.cells.depth)), *ends)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from counterrank.records import dataclass
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.setting.need import Need
 from counterrank.statistics.counts import PART_CELLS, Counts, Part
-from counterrank.statistics.pairs import Table
+from counterrank.statistics.pairs import Table, sum_runs
 
 Flags = NDArray[np.bool_]
 
@@ -55,9 +56,20 @@ class ByClicks(Estimator):
         )
         return out
 
-    def variances(self, evidence: Evidence) -> Vector:
-        """The variance of these rates, of each unit."""
-        return _variances(evidence.counts, evidence.weights**2)
+    def alone(self, evidence: Evidence) -> Vector | float:
+        """The variance of a rate that was estimated from one impression, which says nothing of its own: by position the
+        overall click rate stands in."""
+        cells, counts = evidence.cells, evidence.counts
+        overall = click_rates(cells.by_position(counts.shown), cells.by_position(counts.clicked))
+        return overall * (1 - overall)
+
+    def variances(self, evidence: Evidence, part: Part, alone: Vector | float) -> Vector:
+        """The variance of these rates times θ², of each unit of some queries, as Σψ² misses it where they were estimated
+        from few impressions: a rate from N impressions takes up one of their N degrees of freedom."""
+        counts, mine = evidence.counts, part.cells
+        out, place = np.empty(mine.stop - mine.start), evidence.cells.positions[mine]
+        click_sums.variances(place, counts.shown[mine], counts.clicked[mine], alone, evidence.weights**2, out)
+        return out
 
     def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
@@ -68,80 +80,64 @@ class ByClicks(Estimator):
         return None
 
     def norm(
-        self, evidence: Evidence, credit: Vector, weight: Vector
+        self, evidence: Evidence, credit: Vector, mass: Vector
     ) -> tuple[Vector | float, Vector | float, list[str]]:
         """By position: what the weights are multiplied by, what is taken from each reward, and why V is undefined.
 
-        From Σ w·θ·click and w of each cell. One that weighs items has one number for all positions.
+        From Σ w·θ·click and Σ w of each position. One that weighs items has one number for all positions.
         """
         return 1.0, 0.0, []
 
-    def per_query(self, evidence: Evidence, credit: Vector, weight: Vector) -> Vector:
-        """(Q,) from Σ w·θ·click and w of each cell."""
-        return evidence.cells_per_query(credit) / evidence.counts.impressions
+    def per_query(self, evidence: Evidence, part: Part, credit: Vector, weight: Vector) -> Vector:
+        """The values of some queries, from Σ w·θ·click and w of each of their cells."""
+        counts = evidence.counts
+        return sum_runs(counts.runs(part), credit) / counts.impressions[part.first : part.last]
 
     def by_query(self, evidence: Evidence) -> Vector:
-        weight = self._at_cells(evidence, self.weights(evidence, *self.chances(evidence))[0])
-        return self.per_query(evidence, self._credit(evidence, weight), weight)
+        return self._weights(evidence).sums().per_query
 
     def estimate(self, evidence: Evidence) -> LinearEstimate:
-        """Logs of millions of cells make large arrays: each goes when it has had its say."""
-        counts, theta = evidence.counts, self.theta(evidence)
-        own, over = self.weights(evidence, *self.chances(evidence))
-        weight = self._at_cells(evidence, own)
-        credit = self._credit(evidence, weight)
-        gain, centre, undefined = self.norm(evidence, credit, weight)
-        value = None if undefined else float((gain * evidence.cells.by_position(credit)).sum() / counts.total)
-        per_query = self.per_query(evidence, credit, weight)
-        del credit, weight
-        clipped = _share_of(self._at_cells(evidence, over), counts.shown) if over.any() else 0.0
+        counts, theta, own = evidence.counts, self.theta(evidence), self._weights(evidence)
+        sums = own.sums()
+        gain, centre, undefined = self.norm(evidence, sums.credit, sums.mass)
+        value = None if undefined else float((gain * sums.credit).sum() / counts.total)
         lost, mass = (None, None) if evidence.same else self._lost(evidence, *self.chances(evidence))
-        expected, curve = self._expected(evidence, own), self.curve_error(evidence, over)
-        blocks, ends = self._blocks(evidence, own, gain * theta), None
-        if self._items:
-            ends = _ends(own, gain * theta, counts)
-        kept = (own, over) if self._items or len(evidence.cells) <= PART_CELLS else None
-        by_position = gain + np.zeros(len(theta)), centre + np.zeros(len(theta))
-        linear = Linear(by=self, evidence=evidence, gain=by_position[0], centre=by_position[1], kept=kept)
-        del own, over
-        starts = counts.pairs.starts if self._items else evidence.cells.starts[counts.pairs.starts]
+        nothing = np.zeros(len(theta))
+        linear = Linear(own=own, gain=gain + nothing, centre=centre + nothing)
         return LinearEstimate(
             value=value,
-            per_query=per_query,
+            per_query=sums.per_query,
             counts=counts,
             weighed=linear.weighed,
             scale=gain * theta,
             constant=linear.put_back() / counts.impressions - (value or 0.0),
-            thin=Thin.of(linear.thin, starts),
-            clipped=clipped,
+            thin=Thin.of(linear.rates, counts, self._items),
+            clipped=sums.clipped / max(float(counts.shown.sum()), 1.0),
             unsupported=_share(lost, self.whole(evidence), evidence),
             unseen=None if lost is None or mass is None else ratios(lost, mass),
             warnings=undefined,
-            expected_weight=expected,
+            expected_weight=self._expected(evidence, own),
             bounded=not self.self_normalised,
-            blocks=blocks,
-            ends=ends,
-            curve=curve,
+            blocks=self._blocks(evidence, own.kept, gain * theta),
+            ends=_ends(own.kept[0], gain * theta, counts) if self._items and own.kept is not None else None,
+            curve=self.curve_error(evidence, own.kept[1]) if own.kept is not None else None,
         )
+
+    def _weights(self, evidence: Evidence) -> Weights:
+        """Those of items, and of a log with few cells, are kept."""
+        few = self._items or len(evidence.cells) <= PART_CELLS
+        return Weights(self, evidence, self.weights(evidence, *self.chances(evidence)) if few else None)
 
     def largest_weight(self, evidence: Evidence) -> float:
         if evidence.same:
             return 0.0
-        weight = self._at_cells(evidence, self.weights(evidence, *self.chances(evidence))[0])
-        return float(weight[evidence.counts.shown > 0].max(initial=0.0))
+        own, shown = self._weights(evidence), evidence.counts.shown
+        parts = evidence.counts.parts()
+        return max((float(own.of(part)[0][shown[part.cells] > 0].max(initial=0.0)) for part in parts), default=0.0)
 
     @property
     def _items(self) -> bool:
         return self.weighs is Weighs.ITEMS
-
-    def _at_cells(self, evidence: Evidence, values: NDArray[Any]) -> NDArray[Any]:
-        """What is of units, of each cell."""
-        return values[evidence.cells.rows] if self._items else values
-
-    def _credit(self, evidence: Evidence, weight: Vector) -> Vector:
-        credit = np.empty(len(evidence.cells))
-        click_sums.worth(evidence.cells.positions, evidence.counts.clicked, weight, self.theta(evidence), credit)
-        return credit
 
     def unseen(self, evidence: Evidence) -> Vector:
         """(Q,) the target's mass where the logging policy has none, in the measure of `chances`."""
@@ -160,14 +156,18 @@ class ByClicks(Estimator):
             each[mine] = np.where(logged > 0, 0.0, shown).sum(axis=1)
         return evidence.per_query(each), mass
 
-    def _expected(self, evidence: Evidence, own: Vector) -> float:
+    def _expected(self, evidence: Evidence, own: Weights) -> float:
         """The mean weight of an impression's positions under the logging policy."""
         mass = evidence.logging.exposure(np.ones(evidence.cells.depth))
         if self._items:
+            assert own.kept is not None  # noqa: S101 - those of items are
             seen = np.diff(evidence.cells.starts) > 0 if evidence.same else True
-            weighed = evidence.per_query(own * mass * seen)
+            weighed = evidence.per_query(own.kept[0] * mass * seen)
         elif evidence.shares or evidence.same:
-            weighed = evidence.cells_per_query(own * evidence.shown_by_logging)
+            weighed = np.empty(len(evidence.counts.impressions))
+            for part in evidence.counts.parts():
+                each = own.of(part)[0] * evidence.shown_by_logging[part.cells]
+                weighed[part.first : part.last] = sum_runs(evidence.counts.runs(part), each)
         else:
             each = np.zeros(len(mass))
             for mine, target, logging in evidence.tables():
@@ -175,46 +175,88 @@ class ByClicks(Estimator):
             weighed = evidence.per_query(each)
         return evidence.mean(ratios(weighed, evidence.per_query(mass)))
 
-    def _blocks(self, evidence: Evidence, own: Vector, scale: Vector) -> Blocks | None:
+    def _blocks(self, evidence: Evidence, own: tuple[Vector, Flags] | None, scale: Vector) -> Blocks | None:
         """What a click is worth wherever it may come; None where it is worth nothing but in the cells of the log."""
         pairs = evidence.counts.pairs
 
         def block(first: int, last: int) -> Table:
-            if self._items:
-                return np.multiply.outer(own[pairs.starts[first] : pairs.starts[last]], scale)
+            if self._items and own is not None:
+                return np.multiply.outer(own[0][pairs.starts[first] : pairs.starts[last]], scale)
             chances = evidence.target.part(first, last), evidence.logging.part(first, last)
             return np.asarray(self.weights(evidence, *chances)[0] * scale)
 
         return block if self._items or not evidence.shares else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Linear:
-    """Weights, and what is taken out of influences where the log's own shares made the weights, part by part.
+class WeightSums(NamedTuple):
+    """What the weights bring."""
 
-    `kept`: the weights of all units and which were clipped, where these are few; else they are made anew.
-    """
+    credit: Vector  # (K,) Σ w·θ·click of each position
+    mass: Vector  # (K,) Σ w of each position
+    per_query: Vector  # (Q,) values
+    clipped: float  # shown items whose weight was clipped
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of an estimator, of some queries at a time: `kept`, with which were clipped, or made anew."""
 
     by: ByClicks
     evidence: Evidence
-    gain: Vector  # (K,)
-    centre: Vector  # (K,)
-    kept: tuple[Vector, Flags] | None
-    done: list[tuple[Vector, Vector, Vector]] = field(default_factory=list)  # of a short log, which is one part
+    kept: tuple[Vector, Flags] | None  # of all units
 
-    def units(self, some: slice) -> tuple[Vector, Flags]:
-        """The weights of some units, and which were clipped."""
+    def units(self, part: Part) -> tuple[Vector, Flags]:
+        """Of the units of some queries, and which were clipped."""
+        some = part.pairs if self.by.weighs is Weighs.ITEMS else part.cells
         if self.kept is not None:
             return self.kept[0][some], self.kept[1][some]
         target, logging = self.by.chances(self.evidence)
         return self.by.weights(self.evidence, target[some], logging[some])
 
-    def thin(self) -> tuple[Vector, Vector]:
+    def of(self, part: Part) -> tuple[Vector, Flags]:
+        """The same of their cells."""
+        weight, clipped = self.units(part)
+        if self.by.weighs is Weighs.ITEMS:
+            of = self.evidence.cells.rows_of(part.pairs) - part.pairs.start
+            return weight[of], clipped[of]
+        return weight, clipped
+
+    def sums(self) -> WeightSums:
+        evidence, theta = self.evidence, self.by.theta(self.evidence)
+        counts, cells = evidence.counts, evidence.cells
+        top, bottom, clipped = np.zeros(cells.depth), np.zeros(cells.depth), 0.0
+        values = np.empty(len(counts.impressions))
+        for part in counts.parts():
+            mine, (weight, over) = part.cells, self.of(part)
+            place, shown, credit = cells.positions[mine], counts.shown[mine], np.empty(len(weight))
+            click_sums.worth(place, counts.clicked[mine], weight, theta, credit)
+            top += np.bincount(place, credit, cells.depth)
+            bottom += np.bincount(place, weight * shown, cells.depth)
+            clipped += float(shown[over].sum()) if over.any() else 0.0
+            values[part.first : part.last] = self.by.per_query(evidence, part, credit, weight)
+        return WeightSums(top, bottom, values, clipped)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear:
+    """Weights, and what is taken out of influences where the log's own shares made the weights, part by part."""
+
+    own: Weights
+    gain: Vector  # (K,)
+    centre: Vector  # (K,)
+    done: list[tuple[Vector, Vector, Vector]] = field(default_factory=list)  # of a short log, which is one part
+
+    def rates(self, part: Part) -> tuple[Vector, Vector]:
         """What each rate weighs in the value, where its weight moves, and its variance."""
-        items, cells = self.by.weighs is Weighs.ITEMS, self.evidence.cells
-        weight, clipped = self.units(slice(0, cells.pairs if items else len(cells)))
-        weight = weight * (self.gain[0] if items else self.gain[cells.positions])  # of items, one for all positions
-        return np.where(self.by.moves(self.evidence, clipped), weight, 0.0), self.by.variances(self.evidence)
+        by, evidence = self.own.by, self.own.evidence
+        weight, clipped = self.own.units(part)
+        items = by.weighs is Weighs.ITEMS  # which have one gain for all positions
+        weight = weight * (self.gain[0] if items else self.gain[evidence.cells.positions[part.cells]])
+        return np.where(by.moves(evidence, clipped), weight, 0.0), by.variances(evidence, part, self._alone)
+
+    @cached_property
+    def _alone(self) -> Vector | float:
+        return self.own.by.alone(self.own.evidence)
 
     def weighed(self, part: Part) -> tuple[Vector, Vector]:
         """The weight and the offset of each cell."""
@@ -222,45 +264,28 @@ class Linear:
 
     def put_back(self) -> Vector:
         """(Q,) the sum of what is taken out."""
-        return np.concatenate([self._made(part)[2] for part in self.evidence.counts.parts()])
+        return np.concatenate([self._made(part)[2] for part in self.own.evidence.counts.parts()])
 
     def _made(self, part: Part) -> tuple[Vector, Vector, Vector]:
         """Weights, offsets, and the sum of what is taken out of each query."""
-        counts, cells, mine = self.evidence.counts, self.evidence.cells, part.cells
-        whole = mine.stop - mine.start == len(cells)
-        if whole and self.done:
+        by, evidence, mine = self.own.by, self.own.evidence, part.cells
+        counts, cells = evidence.counts, evidence.cells
+        short = mine.stop - mine.start == len(cells) <= PART_CELLS
+        if short and self.done:
             return self.done[0]
-        items = self.by.weighs is Weighs.ITEMS
-        weight, clipped = self.units(part.pairs if items else mine)
-        if items:
-            of = cells.rows_of(part.pairs) - part.pairs.start
-            weight, clipped = weight[of], clipped[of]
-        offset, put_back = self.by.expected(self.evidence, part), np.zeros(part.last - part.first)
+        weight, clipped = self.own.of(part)
+        offset, put_back = by.expected(evidence, part), np.zeros(part.last - part.first)
         click_sums.removed(
-            cells.starts[counts.pairs.starts[part.first : part.last + 1]] - mine.start, cells.positions[mine],
-            counts.shown[mine], weight, np.atleast_1d(self.by.moves(self.evidence, clipped)), self.gain, self.centre,
-            offset, put_back,
+            counts.runs(part), cells.positions[mine], counts.shown[mine], weight,
+            np.atleast_1d(by.moves(evidence, clipped)), self.gain, self.centre, offset, put_back,
         )  # fmt: skip
-        if whole and len(cells) <= PART_CELLS:
+        if short:
             self.done.append((weight, offset, put_back))
         return weight, offset, put_back
 
 
 def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Vector:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
-
-
-def _variances(counts: Counts, squares: Vector) -> Vector:
-    """Of each click-through rate, times θ², as Σψ² misses it where that was estimated from few impressions.
-
-    A rate from N impressions takes up one of their N degrees of freedom; one impression says nothing of its own
-    variance, so the position's overall click rate stands in.
-    """
-    shown, clicked, cells = counts.shown, counts.clicked, counts.cells
-    overall = click_rates(cells.by_position(shown), cells.by_position(clicked))
-    variance = np.empty(len(cells))
-    click_sums.variances(cells.positions, shown, clicked, overall * (1 - overall), squares, variance)
-    return variance
 
 
 def _ends(own: Vector, scale: Vector, counts: Counts) -> tuple[Vector, Vector]:
@@ -273,9 +298,3 @@ def _ends(own: Vector, scale: Vector, counts: Counts) -> tuple[Vector, Vector]:
 def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:
     """What is lost of each query, as a share of all that a target can show."""
     return evidence.mean(lost) / whole if lost is not None and whole else 0.0
-
-
-def _share_of(marked: Flags, shown: NDArray[np.int64]) -> float:
-    """The share of shown (impression, position) weights that are marked."""
-    total = float(shown.sum())
-    return float(shown[marked].sum() / total) if total and marked.any() else 0.0

@@ -57,9 +57,10 @@ class PositionBased(ByClicks):
             return None
         target, logging = self.chances(evidence)
         theta = self.theta(evidence)
-        clicks = np.where(clipped, 0.0, evidence.cells.weighed(evidence.counts.clicked, theta))
-        once = ratios(clicks, logging)
-        slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(once * target, logging))
+        once = np.where(clipped, 0.0, evidence.cells.weighed(evidence.counts.clicked, theta))
+        once = ratios(once, logging)
+        target = once * target
+        slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(target, logging))
         return CurveError(theta * slope / evidence.counts.total, spread)
 
     def expected(self, evidence: Evidence, part: Part) -> Vector:
@@ -68,17 +69,26 @@ class PositionBased(ByClicks):
         attraction = self._attraction(evidence, part.pairs)[cells.rows_of(part.pairs) - part.pairs.start]
         return np.asarray(attraction * self.looks(evidence)[cells.positions[mine]])
 
-    def variances(self, evidence: Evidence) -> Vector:
-        """An attraction from N impressions takes up one of their degrees of freedom."""
+    def alone(self, evidence: Evidence) -> float:
+        """Pooled over all pairs: an attraction from N impressions takes up one of their degrees of freedom."""
+        squares = freedom = 0.0
+        for part in evidence.counts.parts():
+            within, seen = self._within(evidence, part)
+            squares, freedom = squares + float(within.sum()), freedom + float(np.maximum(seen - 1, 0).sum())
+        return squares / freedom if freedom else 0.0
+
+    def variances(self, evidence: Evidence, part: Part, alone: Vector | float) -> Vector:
+        within, seen = self._within(evidence, part)
+        return np.where(seen == 1, alone, ratios(within, np.maximum(seen - 1.0, 0.0)))
+
+    def _within(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
+        """How the clicks of each pair of some queries vary about what its attraction promises, and its impressions."""
         counts, cells, theta, looks = evidence.counts, evidence.cells, self.theta(evidence), self.looks(evidence)
-        attraction = self._attraction(evidence, slice(0, cells.pairs))
-        within = cells.weighed(counts.clicked, theta**2)
-        within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks)
-        within += attraction**2 * cells.weighed(counts.shown, looks**2)
-        seen = cells.by_pair(counts.shown)
-        freedom = np.maximum(seen - 1, 0)
-        pooled = within.sum() / freedom.sum() if freedom.sum() else 0.0
-        return np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))
+        attraction, of = self._attraction(evidence, part.pairs), (part.pairs.start, part.pairs.stop)
+        within = cells.weighed(counts.clicked, theta**2, *of)
+        within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks, *of)
+        within += attraction**2 * cells.weighed(counts.shown, looks**2, *of)
+        return within, cells.weighed(counts.shown, np.ones(len(looks)), *of)
 
     def _attraction(self, evidence: Evidence, pairs: slice) -> Vector:
         """Clicks for each look, of these pairs."""

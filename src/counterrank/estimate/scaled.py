@@ -63,19 +63,19 @@ def _weighed(estimate: LinearEstimate, factor: Vector) -> Weighed:
 
     def larger(part: Part) -> tuple[Vector, Vector]:
         weight, offset = estimate.weighed(part)
-        starts = counts.cells.starts[counts.pairs.starts[part.first : part.last + 1]]
-        by = np.repeat(factor[part.first : part.last], np.diff(starts))
+        by = np.repeat(factor[part.first : part.last], np.diff(counts.runs(part)))
         return weight * by, offset * by
 
     return larger
 
 
 def _thin(thin: Thin, factor: Vector) -> Thin:
-    def larger() -> tuple[Vector, Vector]:
-        weight, variance = thin.rates()
-        return weight * np.repeat(factor, np.diff(thin.starts)), variance
+    def larger(part: Part) -> tuple[Vector, Vector]:
+        weight, variance = thin.rates(part)
+        sizes = np.diff(thin.counts.runs(part, thin.of_pairs))
+        return weight * np.repeat(factor[part.first : part.last], sizes), variance
 
-    return Thin.of(larger, thin.starts)
+    return Thin.of(larger, thin.counts, thin.of_pairs)
 
 
 def _blocks(blocks: Blocks, factor: Vector, sizes: Codes) -> Blocks:

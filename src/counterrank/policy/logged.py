@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals
-from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.policy.base import BLOCK, BoundPolicy, Policy
 from counterrank.policy.stored import Stored
 from counterrank.policy.weighted import WeightedRankings
 from counterrank.statistics.cells import Cells
@@ -103,7 +103,13 @@ class LoggedShares(BoundPolicy):
         return self.cells.weighed(self.shares, looks)
 
     def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self.cells.by_position(self.shares * values[self.cells.rows]))
+        out = np.zeros(self.cells.depth)
+        for first, last in self.pairs.blocks(BLOCK):
+            mine = slice(int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+            cells = self.cells.within(mine)
+            shown = self.shares[cells] * values[self.cells.rows_of(mine)]
+            out += np.bincount(self.cells.positions[cells], shown, self.cells.depth)
+        return out
 
     def squares(self) -> NDArray[np.float64]:
         return self.cells.by_pair(self.shares**2)

@@ -86,6 +86,11 @@ class Counts:
         mine = slice(int(self.pairs.starts[first]), int(self.pairs.starts[last]))
         return Part(first, last, mine, self.cells.within(mine))
 
+    def runs(self, part: Part, of_pairs: bool = False) -> Codes:
+        """Where the cells of each query begin among those of a part, and where the last end; or the pairs."""
+        starts = self.pairs.starts[part.first : part.last + 1]
+        return np.asarray(starts - part.pairs.start if of_pairs else self.cells.starts[starts] - part.cells.start)
+
     @property
     def shown_first(self) -> Codes:
         """(P,) impressions that show the pair's item at position 1."""
@@ -104,8 +109,8 @@ class Counts:
 
     def places_of(self, part: Part) -> Places:
         """Those of some queries, which are numbered from 0 on."""
-        size, starts = part.last - part.first, self.cells.starts[self.pairs.starts[part.first : part.last + 1]]
-        queries = np.repeat(np.arange(size), np.diff(starts))
+        size = part.last - part.first
+        queries = np.repeat(np.arange(size), np.diff(self.runs(part)))
         return Places.of(queries, self.cells.positions[part.cells], self.cells.depth, size)
 
     def save(self, path: str | Path) -> None:
