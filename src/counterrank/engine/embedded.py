@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -79,6 +80,7 @@ class EmbeddedPass:
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
+        self._rows_known: tuple[Pairs | None, Any] = None, None  # of which pairs the rows are known already
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         with ThreadPoolExecutor(1) as pool:
             reader = log.rows(self._columns(), plan.overview)
@@ -271,6 +273,8 @@ class EmbeddedPass:
 
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
+        if pairs is self._rows_known[0]:
+            return np.asarray(self._rows_known[1])
         used, new_item = self.coder.used, self.new_item
         if pairs.item_ids is not self.item_ids:  # items that the log never shows have been added
             new_item = pairs.item_ids.codes(self.item_ids.texts)[new_item]
@@ -278,6 +282,10 @@ class EmbeddedPass:
 
     def adopt(self, counts: Counts) -> None:
         self.counts = counts
+        pages = counts.pages
+        if isinstance(pages, RowPages):
+            self._rows_known = counts.pairs, pages.pair_rows
+        give_back()
 
     def moments(self, coefficients: Coefficients) -> Moments:
         sums = MomentSums(coefficients, UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size))

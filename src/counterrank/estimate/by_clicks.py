@@ -64,8 +64,8 @@ class ByClicks(Estimator):
         return overall * (1 - overall)
 
     def variances(self, evidence: Evidence, part: Part, alone: Vector | float) -> Vector:
-        """The variance of these rates times θ², of each unit of some queries, as Σψ² misses it where they were estimated
-        from few impressions: a rate from N impressions takes up one of their N degrees of freedom."""
+        """The variance of these rates times θ², of each unit of some queries, as Σψ² misses it where they come
+        from few impressions: a rate from N of them takes up one of their N degrees of freedom."""
         counts, mine = evidence.counts, part.cells
         out, place = np.empty(mine.stop - mine.start), evidence.cells.positions[mine]
         click_sums.variances(place, counts.shown[mine], counts.clicked[mine], alone, evidence.weights**2, out)

@@ -61,9 +61,11 @@ class BoundPolicy(ABC):
     def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
         """(C,): the chance that each of these pairs is shown at the position; rows rise."""
         out = np.zeros(len(rows))
-        for mine, table in self.parts():
-            here = slice(*np.searchsorted(rows, [mine.start, mine.stop]))
-            out[here] = table[rows[here] - mine.start, positions[here]]
+        for first, last in self.pairs.blocks(BLOCK):
+            begin, end = self.pairs.starts[first], self.pairs.starts[last]
+            here = slice(*np.searchsorted(rows, [begin, end]))
+            if here.stop > here.start:
+                out[here] = self.part(first, last)[rows[here] - begin, positions[here]]
         return out
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:

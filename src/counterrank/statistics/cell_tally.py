@@ -115,9 +115,11 @@ def recounted(parts: Sequence[Shown], rows: Codes, pairs: int, positions: int) -
     for coded, impressions in parts:
         every = np.ones(len(coded) if weighted else 0, dtype=np.int64) if impressions is None else impressions
         _gather(coded, rows, every, ends, shown, n)  # which moves each end to where the next pair begins
-    starts, sums = np.zeros(pairs + 1, dtype=np.int64), np.zeros((positions, 2), dtype=np.int64)
-    _merge(ends, shown, n, sums, starts, np.empty((3, 0), dtype=np.int64))
-    out = np.empty((3, starts[-1]), dtype=np.int64)
+    starts: Any = np.zeros(pairs + 1, dtype=np.int32)
+    sums = np.zeros((positions, 2), dtype=np.int64)
+    kind = np.int64 if weighted else np.int32  # one impression each: then no number is larger than the rows are many
+    _merge(ends, shown, n, sums, starts, np.empty((3, 0), dtype=kind))
+    out = np.empty((3, starts[-1]), dtype=kind)
     _merge(ends, shown, n, sums, starts, out)
     return Tally(Cells(starts, out[0], positions), out[1], out[2])
 

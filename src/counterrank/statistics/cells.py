@@ -61,8 +61,9 @@ class Cells:
     @classmethod
     def of_keys(cls, keys: Codes, pairs: int, depth: int) -> Cells:
         """From pair·K + position, rising, each once."""
-        rows, positions = np.divmod(keys, max(depth, 1))
-        return cls(np.searchsorted(rows, np.arange(pairs + 1)), positions, depth)
+        depth = max(depth, 1)
+        starts = np.searchsorted(keys, np.arange(pairs + 1) * depth)
+        return cls(short(starts), short(keys % depth), depth)
 
     @classmethod
     def of_tables(cls, *tables: NDArray[Any]) -> tuple[Cells, list[NDArray[Any]]]:
@@ -88,7 +89,7 @@ class Cells:
         """The same cells where pair p is now rows[p] of `pairs`; and their order, where it is another now."""
         sizes = np.zeros(pairs, dtype=np.int64)
         sizes[rows] = np.diff(self.starts)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = short(np.concatenate([[0], np.cumsum(sizes)]))
         if (rows[1:] > rows[:-1]).all():
             return Cells(starts, self.positions, self.depth), None
         order = np.argsort(rows[self.rows], kind="stable")
@@ -240,6 +241,12 @@ def _added(at: Codes, values: NDArray[Any], size: int) -> NDArray[Any]:
     """Σ of the values that go to each place; whole numbers stay whole."""
     sums = np.bincount(at, values, size)
     return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
+
+
+def short(codes: Codes) -> Any:
+    """Many codes in half the room, where they are small enough; few stay as they are."""
+    few = len(codes) <= FEW or codes.max(initial=0) >= 1 << 31 or codes.min(initial=0) < 0
+    return codes if few else codes.astype(np.int32)
 
 
 @njit(nogil=True)

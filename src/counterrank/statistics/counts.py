@@ -94,8 +94,12 @@ class Counts:
     @property
     def shown_first(self) -> Codes:
         """(P,) impressions that show the pair's item at position 1."""
-        rows = np.arange(len(self.pairs))
-        return self.cells.at(self.shown, rows, np.zeros_like(rows))
+        first = self.cells.starts[:-1]
+        some = np.flatnonzero(np.diff(self.cells.starts))
+        out = np.zeros(len(first), dtype=np.int64)
+        at = first[some]
+        out[some] = np.where(self.cells.positions[at] == 0, self.shown[at], 0)
+        return out
 
     @property
     def tally(self) -> Tally:

@@ -91,7 +91,8 @@ class Pairs:
         keys = keys[_first_of_equals(keys)]
         starts = np.searchsorted(keys, np.arange(len(query_ids) + 1) << 32)
         keys &= 0xFFFFFFFF
-        return cls(query_ids, item_ids, starts, keys, lengths, positions)
+        items: Any = keys if len(keys) <= FEW or len(item_ids) >= 1 << 31 else keys.astype(np.int32)
+        return cls(query_ids, item_ids, starts, items, lengths, positions)
 
 
 def ranges(upto: Codes, numbers: int) -> list[tuple[int, int]]:
