@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import field
 from functools import cached_property
@@ -292,7 +292,8 @@ class EmbeddedPass:
         rows, parts = self._rows_of(coefficients.pairs), coefficients.counts.parts()
         queries = self._query_of(len(rows))
         if len(parts) > 1 and self.kept.complete and not coefficients.own:
-            sums.by_parts(parts, lambda part: self._local(part, rows, queries))
+            sorted_ = [self._by_query(batch, queries) for batch in self._parts()]
+            sums.by_parts(parts, lambda part: self._local(part, rows, queries, sorted_))
             return sums.done()
         table = coefficients.table(coefficients.counts.part(0, len(coefficients.counts.impressions)))
         where = coefficients.cells.looked_up(rows, queries)
@@ -326,13 +327,20 @@ class EmbeddedPass:
             list(pool.map(work, range(THREADS)))
         return sums.done()
 
-    def _local(self, part: Part, rows: Codes, queries: Codes) -> Iterator[CodedRows]:
+    def _by_query(self, batch: CodedRows, queries: Codes) -> tuple[Any, Any]:
+        """The rows of a batch in the order of their final queries, and these; those that were crossed out are -1."""
+        first = batch.coded[:, 0]
+        of = np.where(first >= 0, queries[np.maximum(first, 0) >> 1], -1).astype(np.int32)
+        order = np.argsort(of, kind="stable").astype(np.int32)
+        return order, of[order]
+
+    def _local(
+        self, part: Part, rows: Codes, queries: Codes, sorted_: Sequence[tuple[Any, Any]]
+    ) -> Iterator[CodedRows]:
         """The kept rows of some queries, with the pairs of these numbered from 0 on; pair p of the coder is rows[p], of
         the query queries[p]."""
-        for batch in self._parts():
-            first = batch.coded[:, 0]
-            of = queries[np.maximum(first, 0) >> 1]
-            some = np.flatnonzero((first >= 0) & (of >= part.first) & (of < part.last))
+        for batch, (order, of) in zip(self._parts(), sorted_, strict=True):
+            some = order[slice(*np.searchsorted(of, [part.first, part.last]))]
             coded = np.full((len(some), batch.coded.shape[1]), -1, dtype=np.int32)
             kernels.decode_rows(batch.coded[some], rows, queries, coded, np.empty(len(some), dtype=np.int64))
             coded[coded >= 0] -= 2 * part.pairs.start

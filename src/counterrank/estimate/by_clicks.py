@@ -15,7 +15,7 @@ from counterrank.estimate.estimator import Estimator, Weighs
 from counterrank.records import dataclass
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.setting.need import Need
-from counterrank.statistics.counts import PART_CELLS, Counts, Part
+from counterrank.statistics.counts import SHORT, Part
 from counterrank.statistics.pairs import Table, sum_runs
 
 Flags = NDArray[np.bool_]
@@ -75,7 +75,7 @@ class ByClicks(Estimator):
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
         return ~clipped if evidence.shares and not evidence.same else np.False_
 
-    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+    def curve_error(self, evidence: Evidence, own: Weights) -> CurveError | None:
         """What the error of the curve does to the value; None where weights go by none that was fitted."""
         return None
 
@@ -118,14 +118,21 @@ class ByClicks(Estimator):
             warnings=undefined,
             expected_weight=self._expected(evidence, own),
             bounded=not self.self_normalised,
-            blocks=self._blocks(evidence, own.kept, gain * theta),
-            ends=_ends(own.kept[0], gain * theta, counts) if self._items and own.kept is not None else None,
-            curve=self.curve_error(evidence, own.kept[1]) if own.kept is not None else None,
+            blocks=self._blocks(evidence, own, gain * theta),
+            ends=_ends(own, gain * theta) if self._items else None,
+            curve=self.curve_error(evidence, own),
         )
 
+    def chances_of(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
+        """The chances of the units of some queries."""
+        target, logging = self.chances(evidence)
+        some = part.pairs if self._items else part.cells
+        return target[some], logging[some]
+
     def _weights(self, evidence: Evidence) -> Weights:
-        """Those of items, and of a log with few cells, are kept."""
-        few = self._items or len(evidence.cells) <= PART_CELLS
+        """Kept of a log with few cells, and where chances of some queries alone take as long as those of all."""
+        few = len(evidence.cells) <= SHORT
+        few = few or (self._items and not (evidence.target.quick and evidence.logging.quick))
         return Weights(self, evidence, self.weights(evidence, *self.chances(evidence)) if few else None)
 
     def largest_weight(self, evidence: Evidence) -> float:
@@ -160,9 +167,11 @@ class ByClicks(Estimator):
         """The mean weight of an impression's positions under the logging policy."""
         mass = evidence.logging.exposure(np.ones(evidence.cells.depth))
         if self._items:
-            assert own.kept is not None  # noqa: S101 - those of items are
-            seen = np.diff(evidence.cells.starts) > 0 if evidence.same else True
-            weighed = evidence.per_query(own.kept[0] * mass * seen)
+            weighed = np.empty(len(evidence.counts.impressions))
+            for part in evidence.counts.parts():
+                seen = np.diff(evidence.cells.starts[part.pairs.start : part.pairs.stop + 1]) > 0
+                each = own.units(part)[0] * mass[part.pairs] * (seen if evidence.same else True)
+                weighed[part.first : part.last] = sum_runs(evidence.counts.runs(part, True), each)
         elif evidence.shares or evidence.same:
             weighed = np.empty(len(evidence.counts.impressions))
             for part in evidence.counts.parts():
@@ -175,13 +184,12 @@ class ByClicks(Estimator):
             weighed = evidence.per_query(each)
         return evidence.mean(ratios(weighed, evidence.per_query(mass)))
 
-    def _blocks(self, evidence: Evidence, own: tuple[Vector, Flags] | None, scale: Vector) -> Blocks | None:
+    def _blocks(self, evidence: Evidence, own: Weights, scale: Vector) -> Blocks | None:
         """What a click is worth wherever it may come; None where it is worth nothing but in the cells of the log."""
-        pairs = evidence.counts.pairs
 
         def block(first: int, last: int) -> Table:
-            if self._items and own is not None:
-                return np.multiply.outer(own[0][pairs.starts[first] : pairs.starts[last]], scale)
+            if self._items:
+                return np.multiply.outer(own.units(evidence.counts.part(first, last))[0], scale)
             chances = evidence.target.part(first, last), evidence.logging.part(first, last)
             return np.asarray(self.weights(evidence, *chances)[0] * scale)
 
@@ -210,8 +218,7 @@ class Weights:
         some = part.pairs if self.by.weighs is Weighs.ITEMS else part.cells
         if self.kept is not None:
             return self.kept[0][some], self.kept[1][some]
-        target, logging = self.by.chances(self.evidence)
-        return self.by.weights(self.evidence, target[some], logging[some])
+        return self.by.weights(self.evidence, *self.by.chances_of(self.evidence, part))
 
     def of(self, part: Part) -> tuple[Vector, Flags]:
         """The same of their cells."""
@@ -270,7 +277,7 @@ class Linear:
         """Weights, offsets, and the sum of what is taken out of each query."""
         by, evidence, mine = self.own.by, self.own.evidence, part.cells
         counts, cells = evidence.counts, evidence.cells
-        short = mine.stop - mine.start == len(cells) <= PART_CELLS
+        short = mine.stop - mine.start == len(cells) <= SHORT
         if short and self.done:
             return self.done[0]
         weight, clipped = self.own.of(part)
@@ -288,11 +295,16 @@ def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Vector:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
 
 
-def _ends(own: Vector, scale: Vector, counts: Counts) -> tuple[Vector, Vector]:
+def _ends(own: Weights, scale: Vector) -> tuple[Vector, Vector]:
     """(Q,) the least and the largest term where a pair weighs the same at every position, but for its scale."""
-    starts = counts.pairs.starts[:-1]
-    each = [np.multiply.outer(end.reduceat(own, starts), scale) for end in (np.minimum, np.maximum)]
-    return np.minimum(np.minimum(*each), 0.0).sum(axis=1), np.maximum(np.maximum(*each), 0.0).sum(axis=1)
+    counts = own.evidence.counts
+    least, most = np.empty((2, len(counts.impressions)))
+    for part in counts.parts():
+        (weight, _), starts, mine = own.units(part), counts.runs(part, True)[:-1], slice(part.first, part.last)
+        each = [np.multiply.outer(end.reduceat(weight, starts), scale) for end in (np.minimum, np.maximum)]
+        least[mine] = np.minimum(np.minimum(*each), 0.0).sum(axis=1)
+        most[mine] = np.maximum(np.maximum(*each), 0.0).sum(axis=1)
+    return least, most
 
 
 def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:

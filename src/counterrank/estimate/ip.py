@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import Blocks, LinearEstimate, Vector
-from counterrank.estimate.by_clicks import ByClicks, Flags
+from counterrank.estimate.by_clicks import ByClicks, Weights
 from counterrank.estimate.own_propensities import Own, OwnSums, balance, between, chances_of, largest, own_sums, unseen
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.statistics.pairs import Table
@@ -44,7 +44,7 @@ class ItemPosition(ByClicks):
     def estimate(self, evidence: Evidence) -> LinearEstimate:
         return self._by_own(evidence) if _own(evidence) else super().estimate(evidence)
 
-    def _blocks(self, evidence: Evidence, own: tuple[Vector, Flags] | None, scale: Vector) -> Blocks | None:
+    def _blocks(self, evidence: Evidence, own: Weights, scale: Vector) -> Blocks | None:
         if not evidence.by_item:
             return super()._blocks(evidence, own, scale)
         starts = evidence.counts.pairs.starts

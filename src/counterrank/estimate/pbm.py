@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import CurveError, Vector
-from counterrank.estimate.by_clicks import ByClicks, Flags
+from counterrank.estimate.by_clicks import ByClicks, Weights
 from counterrank.estimate.estimator import Weighs
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
@@ -50,18 +50,23 @@ class PositionBased(ByClicks):
         looks = self.looks(evidence)
         return evidence.target.exposure(looks), evidence.logging.exposure(looks)
 
-    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+    def chances_of(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
+        looks, of = self.looks(evidence), (part.first, part.last)
+        return evidence.target.exposure_of(looks, *of), evidence.logging.exposure_of(looks, *of)
+
+    def curve_error(self, evidence: Evidence, own: Weights) -> CurveError | None:
         """∂V/∂pₖ = θₖ/n Σ clicks·(h(a,k)/⟨θ∘p, π⟩ − π(a,k)·⟨θ∘p, h⟩/⟨θ∘p, π⟩²), where the weight is not clipped."""
-        spread = evidence.examination_spread
+        spread, counts = evidence.examination_spread, evidence.counts
         if spread is None or evidence.same or self.curve(evidence) is not evidence.examination:
             return None
-        target, logging = self.chances(evidence)
-        theta = self.theta(evidence)
-        once = np.where(clipped, 0.0, evidence.cells.weighed(evidence.counts.clicked, theta))
-        once = ratios(once, logging)
-        target = once * target
-        slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(target, logging))
-        return CurveError(theta * slope / evidence.counts.total, spread)
+        theta, slope = self.theta(evidence), np.zeros(evidence.cells.depth)
+        for part in counts.parts():
+            target, logging = self.chances_of(evidence, part)
+            clicks = evidence.cells.weighed(counts.clicked, theta, part.pairs.start, part.pairs.stop)
+            once = ratios(np.where(own.units(part)[1], 0.0, clicks), logging)
+            slope += once @ evidence.target.part(part.first, part.last)
+            slope -= ratios(once * target, logging) @ evidence.logging.part(part.first, part.last)
+        return CurveError(theta * slope / counts.total, spread)
 
     def expected(self, evidence: Evidence, part: Part) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""

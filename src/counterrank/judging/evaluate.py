@@ -27,6 +27,7 @@ from counterrank.judging.evaluation import Evaluation
 from counterrank.judging.verdict import curve_table, diagnose
 from counterrank.log import read_log
 from counterrank.log.features import read_features
+from counterrank.memory import give_back
 from counterrank.result.row import DistanceRow, Row
 from counterrank.setting.asked import Asked, called
 from counterrank.setting.counting import count
@@ -206,6 +207,7 @@ def finished(
     if together:
         done = {name: estimate.unclustered() for name, estimate in done.items()}
     if linear:
+        give_back()
         moments = run.moments(
             Coefficients(
                 counts=evidence.counts,

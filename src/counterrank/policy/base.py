@@ -75,6 +75,12 @@ class BoundPolicy(ABC):
             out[mine] = table @ looks
         return out
 
+    quick = False  # whether `exposure_of` some queries takes no longer than their share of all
+
+    def exposure_of(self, looks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+        """The same of the pairs of queries first to last."""
+        return np.asarray(self.part(first, last) @ looks)
+
     def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(K,): Σ over pairs of values·P(the pair's item at the position); values is (P,)."""
         out = np.zeros(self.pairs.positions)

@@ -102,6 +102,11 @@ class LoggedShares(BoundPolicy):
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.cells.weighed(self.shares, looks)
 
+    quick = True
+
+    def exposure_of(self, looks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+        return self.cells.weighed(self.shares, looks, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+
     def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.zeros(self.cells.depth)
         for first, last in self.pairs.blocks(BLOCK):

@@ -138,7 +138,9 @@ class Cells:
 
     def by_position(self, values: NDArray[Any]) -> NDArray[Any]:
         """Σ over the cells of each position, (K,)."""
-        return _added(self.positions, values, self.depth)
+        out = np.zeros(self.depth, dtype=np.int64 if values.dtype.kind in "iub" else np.float64)
+        _add_by(self.positions, values, out)
+        return out
 
     def weighed(self, values: NDArray[Any], weights: Vector, first: int = 0, last: int | None = None) -> Vector:
         """Σₖ values·weightsₖ of each pair, (P,); or of the pairs first to last."""
@@ -221,6 +223,12 @@ class Places:
         least, most = np.zeros(len(self.queries)), np.zeros(len(self.queries))
         _extremes(self.at, values, least, most)
         return least, most
+
+
+@njit(nogil=True)
+def _add_by(positions: Any, values: Any, out: Any) -> None:  # pragma: no cover
+    for c in range(len(values)):
+        out[positions[c]] += values[c]
 
 
 @njit(nogil=True)

@@ -22,7 +22,8 @@ from counterrank.statistics.pairs import FEW, Pairs, ranges, united
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
 
-PART_CELLS = 1 << 19  # 4 MB for each number that a cell of a part has
+SHORT = 1 << 19  # cells of a log that is one part
+PART = 1 << 18  # cells of a part of any other: 2 MB for each number that a cell has
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Counts:
 
     def parts(self) -> list[Part]:
         """All queries, some at a time; a short log is one part."""
-        return [self.part(*each) for each in ranges(self.cells.starts[self.pairs.starts], PART_CELLS)]
+        size = PART if len(self.cells) > SHORT else SHORT
+        return [self.part(*each) for each in ranges(self.cells.starts[self.pairs.starts], size)]
 
     def part(self, first: int, last: int) -> Part:
         """The queries first to last."""
