@@ -16,6 +16,7 @@ from counterrank.records import dataclass
 
 Codes = NDArray[np.int64]
 MANY = 1 << 17  # ids from which Arrow's own table of them would be several times as large as they are
+_SHORT = r"\A(0|-?[1-9][0-9]{0,17})\z"  # what an integer prints as, if it surely has 64 bits
 _SECRET = np.frombuffer(os.urandom(16), dtype=np.uint64) | np.uint64(1)
 
 
@@ -98,6 +99,8 @@ class Ids:
         >>> Ids(pa.array(["7", "8"]), integer=True).column().type, Ids(pa.array(["7", "x"]), integer=True).column().type
         (DataType(int64), DataType(string))
         """
+        if self.integer and pc.all(pc.match_substring_regex(self.texts, _SHORT)).as_py():
+            return self.texts.cast(pa.int64())
         texts = self.texts.to_pylist() if self.integer else ["x"]
         if all(canonical(text) and -(2**63) <= int(text) < 2**63 for text in texts):
             return self.texts.cast(pa.int64())

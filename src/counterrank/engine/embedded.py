@@ -31,7 +31,7 @@ from counterrank.log.rows import Rows
 from counterrank.memory import give_back
 from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import recounted
-from counterrank.statistics.cells import Cells, Tally
+from counterrank.statistics.cells import Cells, Tally, short
 from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts, Part
 from counterrank.statistics.item_chances import Trimmed
@@ -80,7 +80,7 @@ class EmbeddedPass:
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
-        self._rows_known: tuple[Pairs | None, Any] = None, None  # of which pairs the rows are known already
+        self._rows_known: tuple[Pairs | None, Any, Any] = None, None, None  # pairs whose rows and queries are known
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         with ThreadPoolExecutor(1) as pool:
             reader = log.rows(self._columns(), plan.overview)
@@ -148,6 +148,7 @@ class EmbeddedPass:
         self.new_query = np.full(len(keep), -1)
         self.new_query[codes] = np.arange(len(codes))
         self.item_ids, self.new_item = in_order(coder.items.ids())
+        self.new_item = short(self.new_item)
         coder.queries.forget_texts()
         coder.items.forget_texts()
         lengths = per_query[codes, 3].astype(np.int64)
@@ -228,6 +229,8 @@ class EmbeddedPass:
 
     def _query_of(self, pairs: int) -> Codes:
         """The final code of the query of each pair of the coder."""
+        if self._rows_known[0] is not None:
+            return np.asarray(self._rows_known[2])
         return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
     def sample(self, pairs: Pairs) -> Sample:
@@ -284,7 +287,7 @@ class EmbeddedPass:
         self.counts = counts
         pages = counts.pages
         if isinstance(pages, RowPages):
-            self._rows_known = counts.pairs, pages.pair_rows
+            self._rows_known = counts.pairs, pages.pair_rows, pages.pair_query
         give_back()
 
     def moments(self, coefficients: Coefficients) -> Moments:

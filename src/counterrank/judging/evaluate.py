@@ -112,6 +112,8 @@ def evaluate(
         evidence=evidence, estimates=estimates, rows={row.estimator: row for row in rows}, joint=joint, sample=sample
     )
     told = [*clips_told(choices), *run.reading.notes, *notes, *evidence.told]
+    give_back()
+    diagnosis = diagnose(case)  # before what is only told is laid out
     found = Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
@@ -125,7 +127,7 @@ def evaluate(
         examination=_looked(evidence) if Need.EXAMINATION in needs else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, call, counts),
-        diagnosis=diagnose(case),
+        diagnosis=diagnosis,
         tails=case.tails,
         days=day_table(counts),
         curve=curve_table(case),

@@ -301,4 +301,4 @@ def _of_rankings(starts: Any, positions: Any, table: Any, rankings: Any, out: An
             out[g] += table[cell_at(starts, positions, rankings[g, k], k)]
 
 
-__all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings"]
+__all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings", "short"]
