@@ -28,7 +28,7 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
-from counterrank.memory import give_back
+from counterrank.memory import give_back, give_back_at_once
 from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import recounted
 from counterrank.statistics.cells import Cells, Tally, short
@@ -36,7 +36,7 @@ from counterrank.statistics.cluster_terms import ClusterSizes
 from counterrank.statistics.counts import Counts, Part
 from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.order import id_order, in_order, places
-from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import FEW, Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.sample import Sample, first_pairs
 
@@ -136,6 +136,8 @@ class EmbeddedPass:
 
     def _finish(self) -> Counts:
         coder, used = self.coder, self.coder.used
+        if used > FEW:
+            give_back_at_once()
         if self.kept.complete:
             coder.forget()  # no row will be coded again
         per_query = self.tallier.per_query[: coder.queries.size]

@@ -23,7 +23,7 @@ from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
 
 SHORT = 1 << 19  # cells of a log that is one part
-PART = 1 << 18  # cells of a part of any other: 2 MB for each number that a cell has
+PART = 1 << 17  # cells of a part of any other: 1 MB for each number that a cell has
 
 
 @dataclass(frozen=True)
