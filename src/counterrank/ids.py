@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.records import dataclass
 
 Codes = NDArray[np.int64]
+MANY = 1 << 17  # ids from which Arrow's own table of them would be several times as large as they are
+_SHORT = r"\A(0|-?[1-9][0-9]{0,17})\z"  # what an integer prints as, if it surely has 64 bits
+_SECRET = np.frombuffer(os.urandom(16), dtype=np.uint64) | np.uint64(1)
 
 
 def as_text(values: Any, what: str = "id") -> pa.Array:
@@ -78,6 +83,8 @@ class Ids:
 
     def codes(self, texts: pa.Array) -> Codes:
         """The code of each text, -1 where it is not known."""
+        if len(self) >= MANY and texts.type == self.texts.type == pa.string() and not texts.null_count:
+            return _found(self.texts, texts)
         found = pc.index_in(texts, value_set=self.texts)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -92,10 +99,62 @@ class Ids:
         >>> Ids(pa.array(["7", "8"]), integer=True).column().type, Ids(pa.array(["7", "x"]), integer=True).column().type
         (DataType(int64), DataType(string))
         """
+        if self.integer and pc.all(pc.match_substring_regex(self.texts, _SHORT)).as_py():
+            return self.texts.cast(pa.int64())
         texts = self.texts.to_pylist() if self.integer else ["x"]
         if all(canonical(text) and -(2**63) <= int(text) < 2**63 for text in texts):
             return self.texts.cast(pa.int64())
         return self.texts
+
+
+def _found(ids: pa.Array, texts: pa.Array) -> Codes:
+    """The place of each text among the ids, -1 for none, by a table of four bytes a slot."""
+    slots = np.zeros(1 << (2 * len(ids) - 1).bit_length(), dtype=np.int32)
+    out = np.empty(len(texts), dtype=np.int64)
+    _look_up(*_bytes(ids), *_bytes(texts), slots, _SECRET, out)
+    return out
+
+
+def _bytes(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Where each text begins and ends, and the bytes of all."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return np.zeros(len(texts) + 1, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+    ends = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return ends, np.frombuffer(data, dtype=np.uint8)
+
+
+@njit(nogil=True)
+def _slot(ends, data, at, known_ends, known, slots, secret):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """The slot that holds an equal text, or that is free for it."""
+    first, last = ends[at], ends[at + 1]
+    key = secret[1] + np.uint64(last - first)
+    for i in range(first, last):
+        key = (key ^ np.uint64(data[i])) * secret[0]
+        key ^= key >> np.uint64(29)
+    mask = np.uint64(len(slots) - 1)
+    slot = (key * secret[0] >> np.uint64(20)) & mask
+    while slots[slot] != 0:
+        begin = known_ends[slots[slot] - 1]
+        same = known_ends[slots[slot]] - begin == last - first
+        i = 0
+        while same and i < last - first:
+            same = known[begin + i] == data[first + i]
+            i += 1
+        if same:
+            break
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@njit(nogil=True)
+def _look_up(known_ends, known, ends, data, slots, secret, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for code in range(len(known_ends) - 1):
+        slot = _slot(known_ends, known, code, known_ends, known, slots, secret)
+        if slots[slot] == 0:
+            slots[slot] = code + 1
+    for at in range(len(out)):
+        out[at] = slots[_slot(ends, data, at, known_ends, known, slots, secret)] - 1
 
 
 def canonical(text: str) -> bool:

@@ -14,6 +14,7 @@ from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
 from counterrank.statistics.hashing import mix
+from counterrank.statistics.pairs import FEW
 from counterrank.threads import in_two
 
 MOST = float(1 << 21)  # clicks of a pair: one with more counts as one with so many, at the same rates
@@ -42,10 +43,7 @@ class Alike:
         number[columns] = np.arange(len(columns))
         cells = _Shown(counted.cells.starts, counted.cells.positions, counted.shown, counted.clicked, number)
         pairs = len(cells.starts) - 1
-        keys, clicks = np.empty(pairs, dtype=np.uint64), np.empty(pairs, dtype=np.int64)
-        in_two(lambda begin, end: _told_apart(cells, begin, end, keys, clicks), pairs, _WORTH)
-        together, begins = _runs(keys)  # by key, so that it is the same, however the pairs are ordered
-        clicks = clicks[together[begins]]
+        together, begins, clicks = _gathered(cells, pairs)
         order = np.argsort(clicks.astype(np.min_scalar_type(clicks.max(initial=0))), kind="stable")
         first, clicks = together[begins[order]], clicks[order]
         scale = np.minimum(1.0, MOST / np.maximum(clicks, 1))
@@ -119,8 +117,21 @@ def _told_apart(cells: Any, begin: int, end: int, keys: Any, clicks: Any) -> Non
         keys[p], clicks[p] = key, total
 
 
+def _gathered(cells: _Shown, pairs: int) -> tuple[Codes, Codes, Codes]:
+    """Pairs by the keys of their patterns, so that it is the same, however the pairs are ordered; where each pattern
+    begins among them; and its clicks."""
+    keys, clicks = np.empty(pairs, dtype=np.uint64), np.empty(pairs, dtype=np.int64)
+    in_two(lambda begin, end: _told_apart(cells, begin, end, keys, clicks), pairs, _WORTH)
+    together, begins = _runs(keys)
+    return together, begins, clicks[together[begins]]
+
+
 def _runs(keys: NDArray[np.uint64]) -> tuple[Codes, Codes]:
-    """Pairs by rising key, and where each key begins among them. Low and high keys are sorted side by side."""
+    """Pairs by rising key, and where each key begins among them. Low and high keys are sorted side by side; of very
+    many pairs that would take too much room."""
+    if len(keys) > FEW:
+        together = np.argsort(keys)
+        return together, np.flatnonzero(_differ(keys[together]))
     high = keys >= np.uint64(1 << 63)
     halves = [np.flatnonzero(~high), np.flatnonzero(high)]
     out = [halves[0], halves[1]]
@@ -131,10 +142,14 @@ def _runs(keys: NDArray[np.uint64]) -> tuple[Codes, Codes]:
 
     in_two(sort, 2, 2 if len(keys) >= _WORTH else 3)
     together = np.concatenate(out)
-    by_key = keys[together]
-    begins = np.ones(len(keys), dtype=np.bool_)
-    begins[1:] = by_key[1:] != by_key[:-1]
-    return together, np.flatnonzero(begins)
+    return together, np.flatnonzero(_differ(keys[together]))
+
+
+def _differ(rising: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which are not the same as the one before."""
+    begins = np.ones(len(rising), dtype=np.bool_)
+    np.not_equal(rising[1:], rising[:-1], out=begins[1:])
+    return begins
 
 
 def _patterns(cells: _Shown, first: Codes, scale: Floats) -> tuple[Codes, Codes, Floats, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -171,10 +172,14 @@ class Coder:
         )
 
     def forget(self) -> None:
-        """Give back the room that pairs are found in: from now on they go by their codes."""
+        """Give back the room that ids, pairs and rankings are found in: from now on they go by their codes."""
         used = self.used
+        self.queries.forget_keys()
+        self.items.forget_keys()
+        self.wanted, self._wanted = None, None
+        self.plan = replace(self.plan, rankings="none", queries=None)  # whose texts are a copy of what policies hold
         self.pairs.slots, self.pairs.tables = self.pairs.slots[:0].copy(), self.pairs.tables[:0].copy()
-        self.pairs.query, self.pairs.item = self.pairs.query[:used].copy(), self.pairs.item[:used].copy()
+        self.pairs.query, self.pairs.item = _short(self.pairs.query[:used]), _short(self.pairs.item[:used])
 
     def clustered(self, rows: Rows) -> Codes | None:
         """The code of each row's cluster, where they are asked for."""
@@ -222,6 +227,11 @@ class Coder:
 def power_of_two(size: int) -> int:
     """The next power of two, 1,024 at least."""
     return 1 << max(10, int(size - 1).bit_length())
+
+
+def _short(codes: Codes) -> Any:
+    """A copy in half the room: there are fewer than 2³¹ codes."""
+    return codes.astype(np.int32)
 
 
 def placed(values: NDArray[Any], place: Codes) -> NDArray[Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.moment_sums import THREADS, MomentSums
 from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import RowPages, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan
@@ -27,20 +29,20 @@ from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids
 from counterrank.log import Log
 from counterrank.log.rows import Rows
+from counterrank.memory import give_back, give_back_at_once
 from counterrank.records import dataclass
-from counterrank.statistics.cells import Cells
+from counterrank.statistics.cell_tally import recounted
+from counterrank.statistics.cells import Cells, Tally, short
 from counterrank.statistics.cluster_terms import ClusterSizes
-from counterrank.statistics.counts import Counts
-from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
+from counterrank.statistics.counts import Counts, Part
 from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.order import id_order, in_order, places
-from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import FEW, Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.sample import Sample, first_pairs
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
-THREADS = 2
 MOST = 1 << 53
 BLOCK_BYTES = 256 << 10  # coefficients that stay in a processor's cache
 
@@ -79,6 +81,7 @@ class EmbeddedPass:
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Future[CodedRows] | None = None
+        self._rows_known: tuple[Pairs | None, Any, Any] = None, None, None  # pairs whose rows and queries are known
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         with ThreadPoolExecutor(1) as pool:
             reader = log.rows(self._columns(), plan.overview)
@@ -88,6 +91,10 @@ class EmbeddedPass:
             self._settle()
         self.reading = reader.reading
         self.counts = self._finish()
+        if self.kept.complete:
+            self.tallier.forget()
+            self.plan = self.coder.plan
+        give_back()
 
     @property
     def clusters(self) -> ClusterSizes | None:
@@ -124,10 +131,14 @@ class EmbeddedPass:
         rows, self._pending = self._pending.result(), None
         if self.tallier.later and not (self.kept.holds(rows) and len(rows.starts)):
             self.tallier.catch_up([*self.kept.in_memory, *self.kept.on_disk(), rows])
+        if self.tallier.room_to_wait and not self.kept.has_room(rows):
+            self.tallier.count_waiting()
         self.kept.add(rows)
 
     def _finish(self) -> Counts:
         coder, used = self.coder, self.coder.used
+        if used > FEW:
+            give_back_at_once()
         if self.kept.complete:
             coder.forget()  # no row will be coded again
         per_query = self.tallier.per_query[: coder.queries.size]
@@ -140,22 +151,22 @@ class EmbeddedPass:
         self.new_query = np.full(len(keep), -1)
         self.new_query[codes] = np.arange(len(codes))
         self.item_ids, self.new_item = in_order(coder.items.ids())
+        self.new_item = short(self.new_item)
+        coder.queries.forget_texts()
+        coder.items.forget_texts()
         lengths = per_query[codes, 3].astype(np.int64)
         positions = int(lengths.max())
         queries, items = self.new_query[coder.pairs.query[:used]], self.new_item[coder.pairs.item[:used]]
         kept = queries >= 0
         query_ids = Ids(ids.texts.take(pa.array(codes)), ids.integer)
         pairs = Pairs.build(query_ids, self.item_ids, queries[kept], items[kept], lengths, positions)
-        tally = coder.pairs.tally
-        rows = self._rows_of(pairs)
-        found, whole = tally.found(rows, len(pairs), positions), None
-        if self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None):  # else it is the same
-            if self.plan.top is None and not ((per_query[:, 0] > 0) & ~keep).any():
-                whole = found  # every query was asked for
-            else:
-                every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
-                whole = tally.found(places(every), used, tally.positions)
-        tally.clear()  # only the pairs' codes are needed from now on
+        rows, whole = self._rows_of(pairs), None
+        if self._wants_whole and (self.plan.top is not None or ((per_query[:, 0] > 0) & ~keep).any()):
+            every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
+            self.tallier.count_waiting()
+            whole = coder.pairs.tally.found(places(every), used, coder.pairs.tally.positions)
+        del queries, items, kept
+        found = self._found(rows, pairs)
         pages = self._pages(rows, codes, positions)
         rankings = self.tallier.rankings(rows, self.new_query, positions)
         if self.tallier.later and pages is not None:
@@ -172,7 +183,7 @@ class EmbeddedPass:
             log_impressions=self.log_impressions,
             longest=int(self.tallier.size[kernels.LONGEST]),
             origin=self.tallier.origin or 0.0,
-            whole=whole,
+            whole=found if whole is None and self._wants_whole else whole,
             pages=rankings if self.plan.rankings == "all" else pages,
             extremes=self.tallier.extremes,
             looks=self.tallier.look_counts(rows, len(pairs), codes, positions),
@@ -183,6 +194,23 @@ class EmbeddedPass:
             else None,
         )
         return counts.rebased(counts.extremes[0]) if counts.extremes is not None else counts
+
+    @property
+    def _wants_whole(self) -> bool:
+        """Whether every query is asked about, where only some are judged, or down to `top` alone."""
+        return self.plan.whole_log and (self.plan.queries is not None or self.plan.top is not None)
+
+    def _found(self, rows: Codes, pairs: Pairs) -> Tally:
+        """The cells; only the codes of pairs are needed from then on."""
+        tally = self.coder.pairs.tally
+        if not self.tallier.waiting:
+            found = tally.found(rows, len(pairs), pairs.positions)
+            tally.clear()
+            return found
+        tally.clear()
+        self.tallier.waiting = []  # every row is kept
+        parts = [(part.coded, part.impressions) for part in self.kept.in_memory]
+        return recounted(parts, rows, len(pairs), pairs.positions)
 
     def _patterns(self, rows: Codes, codes: Codes, positions: int) -> Patterns:
         days = self.tallier.every_day() if self.plan.by_day else None
@@ -198,8 +226,8 @@ class EmbeddedPass:
             return None
         return RowPages(
             kept=self.kept,
-            pair_rows=rows,
-            pair_query=self._query_of(len(rows)),
+            pair_rows=rows.astype(np.int32),
+            pair_query=self._query_of(len(rows)).astype(np.int32),
             codes=codes,
             positions=positions,
             theta=self.plan.weights(positions),
@@ -207,6 +235,8 @@ class EmbeddedPass:
 
     def _query_of(self, pairs: int) -> Codes:
         """The final code of the query of each pair of the coder."""
+        if self._rows_known[0] is not None:
+            return np.asarray(self._rows_known[2])
         return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
     def sample(self, pairs: Pairs) -> Sample:
@@ -252,57 +282,47 @@ class EmbeddedPass:
 
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
+        if pairs is self._rows_known[0]:
+            return np.asarray(self._rows_known[1])
         used, new_item = self.coder.used, self.new_item
         if pairs.item_ids is not self.item_ids:  # items that the log never shows have been added
             new_item = pairs.item_ids.codes(self.item_ids.texts)[new_item]
         return pairs.find(self.new_query[self.coder.pairs.query[:used]], new_item[self.coder.pairs.item[:used]])
 
+    def adopt(self, counts: Counts) -> None:
+        self.counts = counts
+        pages = counts.pages
+        if isinstance(pages, RowPages):
+            self._rows_known = counts.pairs, pages.pair_rows, pages.pair_query
+        give_back()
+
     def moments(self, coefficients: Coefficients) -> Moments:
-        rows = self._rows_of(coefficients.pairs)
-        estimators = len(coefficients.scale)
-        table, cells = _side_by_side(coefficients), coefficients.cells
-        where = cells.looked_up(rows, self._query_of(len(rows)))
-        out = np.zeros((len(self.counts.impressions), estimators, 4))
-        spread = np.zeros((THREADS, BUCKETS, estimators, 3, 2))  # each thread fills its own
-        cross = np.zeros((THREADS, estimators, estimators))
-
-        units = UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size)
-
-        def add(part: CodedRows, first: int, last: int, thread: int = 0) -> None:
-            weighted = part.impressions is not None
-            counts = part.impressions if weighted else np.zeros(0, dtype=np.int64)
-            kernels.sum_moments(
-                first, last, part.coded, counts, weighted, where, table, coefficients.scale,
-                coefficients.constant, out, cross[thread], spread[thread],
-            )  # fmt: skip
-
-        def done() -> Moments:
-            spreads = [Spreads(*map(Histogram.dense, each)) for each in spread.sum(axis=0).transpose(1, 2, 0, 3)]
-            half = cross.sum(axis=0)  # one side of the diagonal
-            return Moments(out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())
-
+        sums = MomentSums(coefficients, UnitSums(coefficients, self.plan.clusters, self.coder.clusters.size))
+        rows, parts = self._rows_of(coefficients.pairs), coefficients.counts.parts()
+        queries = self._query_of(len(rows))
+        if len(parts) > 1 and self.kept.complete and not coefficients.own:
+            sorted_ = [self._by_query(batch, queries) for batch in self._parts()]
+            sums.by_parts(parts, lambda part: self._local(part, rows, queries, sorted_))
+            return sums.done()
+        table = coefficients.table(coefficients.counts.part(0, len(coefficients.counts.impressions)))
+        where = coefficients.cells.looked_up(rows, queries)
         if coefficients.own:
-            sums = OwnSums(out, cross[0], spread[0], units)
+            own = OwnSums(sums.out, sums.cross[0], sums.spread[0], sums.units)
             for part in self._parts():
-                sums.add(part, where, table, coefficients)
-            return done()
+                own.add(part, where, table, coefficients)
+            return sums.done()
         if not self.kept.complete:
             self._sampled = []
             for part in self._again():
-                add(part, 0, len(part.coded))
+                sums.add(part, where, table)
                 self._sampled.append(self._picked(part))
-                units.add(part, where, table)
-            return done()
+            return sums.done()
         in_order = [part for part in self.kept.in_memory if len(part.starts)]
-        for part in self.kept.in_memory:
-            units.add(part, where, table)
-            if not len(part.starts):
-                add(part, 0, len(part.coded))
-        for part in self.kept.on_disk():
-            units.add(part, where, table)
-            add(part, 0, len(part.coded))
-
-        blocks = self._blocks(cells, rows, 2 * estimators * table.itemsize)
+        for part in in_order:
+            sums.units.add(part, where, table)
+        for part in (*(part for part in self.kept.in_memory if not len(part.starts)), *self.kept.on_disk()):
+            sums.add(part, where, table)
+        blocks = self._blocks(coefficients.cells, rows, table.shape[1] * table.itemsize)
 
         def work(thread: int) -> None:
             """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
@@ -310,11 +330,32 @@ class EmbeddedPass:
                 for part in in_order:
                     first, last = (part.starts[min(q, len(part.starts) - 1)] for q in block)
                     if last > first:
-                        add(part, first, last, thread)
+                        sums.add_rows(part, first, last, where, table, thread)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(work, range(THREADS)))
-        return done()
+        return sums.done()
+
+    def _by_query(self, batch: CodedRows, queries: Codes) -> tuple[Any, Any]:
+        """The rows of a batch in the order of their final queries, and these; those that were crossed out are -1."""
+        first = batch.coded[:, 0]
+        of = np.where(first >= 0, queries[np.maximum(first, 0) >> 1], -1).astype(np.int32)
+        order = np.argsort(of, kind="stable").astype(np.int32)
+        return order, of[order]
+
+    def _local(
+        self, part: Part, rows: Codes, queries: Codes, sorted_: Sequence[tuple[Any, Any]]
+    ) -> Iterator[CodedRows]:
+        """The kept rows of some queries, with the pairs of these numbered from 0 on; pair p of the coder is rows[p], of
+        the query queries[p]."""
+        for batch, (order, of) in zip(self._parts(), sorted_, strict=True):
+            some = order[slice(*np.searchsorted(of, [part.first, part.last]))]
+            coded = np.full((len(some), batch.coded.shape[1]), -1, dtype=np.int32)
+            kernels.decode_rows(batch.coded[some], rows, queries, coded, np.empty(len(some), dtype=np.int64))
+            coded[coded >= 0] -= 2 * part.pairs.start
+            n = None if batch.impressions is None else batch.impressions[some]
+            cluster = None if batch.cluster is None else batch.cluster[some]
+            yield CodedRows(coded=coded, impressions=n, starts=np.zeros(0, dtype=np.int64), cluster=cluster)
 
     def trimmed(self, pairs: Pairs, cells: Cells, floor: NDArray[np.float64]) -> Trimmed:
         rows = self._rows_of(pairs)
@@ -342,13 +383,3 @@ class EmbeddedPass:
         number = np.cumsum(each) * cell_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
-
-
-def _side_by_side(coefficients: Coefficients) -> NDArray[np.float64]:
-    """The weights of all estimators, then their offsets, by cell."""
-    columns = [*coefficients.weight, *coefficients.offset]
-    table = np.empty((len(coefficients.cells), len(columns)))
-    for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
-        for number, column in enumerate(columns):
-            table[first : first + (1 << 12), number] = column[first : first + (1 << 12)]
-    return table

@@ -45,6 +45,10 @@ class KeptRows:
         """Whether all rows are kept, and will be with these."""
         return self.complete and (self.to_disk or self._bytes + rows.nbytes <= self.room)
 
+    def has_room(self, rows: CodedRows) -> bool:
+        """Whether all rows are in memory, and will be with these."""
+        return self.complete and self._bytes + rows.nbytes <= self.room
+
     @property
     def spilled(self) -> bool:
         """Whether some batches are on disk."""

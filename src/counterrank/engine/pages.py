@@ -29,8 +29,8 @@ class RowPages:
     """`Counts.pages` of the embedded engine. Pair p of the coder is row pair_rows[p], of query pair_query[p]."""
 
     kept: KeptRows
-    pair_rows: Codes
-    pair_query: Codes = field(repr=False)
+    pair_rows: NDArray[np.int32]
+    pair_query: NDArray[np.int32] = field(repr=False)
     codes: Codes = field(repr=False)  # the coder's code of each query
     positions: int
     theta: NDArray[np.float64] = field(repr=False)  # what a click at each position is worth, where rows have no reward
@@ -78,7 +78,9 @@ class RowPages:
 
     def moved(self, pair_rows: Codes) -> RowPages:
         known = self.pair_rows >= 0
-        return replace(self, pair_rows=np.where(known, pair_rows[np.where(known, self.pair_rows, 0)], -1))
+        moved = np.full(len(known), -1, dtype=np.int32)
+        moved[known] = pair_rows[self.pair_rows[known]]
+        return replace(self, pair_rows=moved)
 
     def without_propensity(self) -> RowPages:
         return self

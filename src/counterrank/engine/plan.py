@@ -13,7 +13,7 @@ from counterrank.log import Log, Reading
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterSizes, ClusterTerms
-from counterrank.statistics.counts import Counts
+from counterrank.statistics.counts import Counts, Part
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.pairs import Pairs
@@ -69,18 +69,41 @@ class OwnWeights:
 class Coefficients:
     """The second pass: r = Σₖ scale[e,k]·weight[e,c]·click − offset[e,c] for each estimator e, c being the cell.
 
-    An impression's influence is r + constant[e,q], its term the clicks' part of r.
+    An impression's influence is r + constant[e,q], its term the clicks' part of r. Weights and offsets are made part by
+    part: of a log with many cells those of all estimators together would be the largest tables by far.
     """
 
-    pairs: Pairs
-    cells: Cells
-    weight: Sequence[NDArray[np.float64]]  # E times (C,)
-    offset: Sequence[NDArray[np.float64]]  # E times (C,)
+    counts: Counts  # whose cells are weighed
+    weighed: Sequence[Callable[[Part], tuple[NDArray[np.float64], NDArray[np.float64]]]]  # E: weight and offset
     scale: NDArray[np.float64]  # (E, K)
     constant: NDArray[np.float64]  # (E, Q)
     cross: bool = True  # Σ r·r' of every two is needed; an engine may give it anyway
     by_query: bool = False  # terms by query are needed
     own: Sequence[OwnWeights] = ()
+
+    @property
+    def pairs(self) -> Pairs:
+        return self.counts.pairs
+
+    @property
+    def cells(self) -> Cells:
+        return self.counts.cells
+
+    def whole(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+        """The weights of all estimators, and their offsets, each (C,)."""
+        every = self.counts.part(0, len(self.counts.impressions))
+        both = [each(every) for each in self.weighed]
+        return [weight for weight, _ in both], [offset for _, offset in both]
+
+    def table(self, part: Part) -> NDArray[np.float64]:
+        """The weights of all estimators, then their offsets, by cell."""
+        both = [each(part) for each in self.weighed]
+        columns = [*(weight for weight, _ in both), *(offset for _, offset in both)]
+        table = np.empty((part.cells.stop - part.cells.start, len(columns)))
+        for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
+            for number, column in enumerate(columns):
+                table[first : first + (1 << 12), number] = column[first : first + (1 << 12)]
+        return table
 
 
 @dataclass(frozen=True)
@@ -106,6 +129,9 @@ class Pass(Protocol):
     @property
     def clusters(self) -> ClusterSizes | None:
         """How large the clusters of the counted impressions are, where the plan asks for them."""
+
+    def adopt(self, counts: Counts) -> None:
+        """Speak of these counts from now on, which may have more pairs: the others need not be kept."""
 
     def moments(self, coefficients: Coefficients) -> Moments: ...
 

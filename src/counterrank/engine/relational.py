@@ -393,15 +393,19 @@ class RelationalPass:
             propensity=numbers(found["propensity"], np.float64) if self.plan.by_propensity else None,
         )
 
+    def adopt(self, counts: Counts) -> None:
+        """What the database counted goes by its own pairs."""
+
     def moments(self, coefficients: Coefficients) -> Moments:
         pairs, own = coefficients.pairs, self.counts.pairs
         at, positions = self._cells_in(pairs, coefficients.cells), self.counts.cells.positions
         table: dict[str, Vector] = {}
         estimators = range(len(coefficients.scale))
+        weights, offsets = coefficients.whole()
         for e in estimators:
-            weight = coefficients.weight[e][at]
+            weight = weights[e][at]
             table |= {f"weight{e}": weight, f"scaled{e}": weight * coefficients.scale[e][positions]}
-            table[f"offset{e}"] = coefficients.offset[e][at]
+            table[f"offset{e}"] = offsets[e][at]
         for j, each in enumerate(coefficients.own):
             weight = each.weight[at]
             table |= {f"own_weight{j}": weight, f"own_scaled{j}": weight * coefficients.scale[each.of][positions]}

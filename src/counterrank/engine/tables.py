@@ -62,8 +62,16 @@ class Vocabulary:
         return codes
 
     def ids(self) -> Ids:
-        texts = pa.concat_arrays(self._texts) if self._texts else pa.array([], pa.string())
-        return Ids(texts, self.native)
+        self._texts = [pa.concat_arrays(self._texts) if self._texts else pa.array([], pa.string())]
+        return Ids(self._texts[0], self.native)
+
+    def forget_texts(self) -> None:
+        """Give back the room of the texts: from now on ids go by their codes."""
+        self._texts = []
+
+    def forget_keys(self) -> None:
+        """Give back the room that keys are found in: none will be looked up again."""
+        self.slots = self.slots[:0].copy()
 
 
 class KeyCodes(Vocabulary):

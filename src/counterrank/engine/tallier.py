@@ -24,6 +24,8 @@ from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import RankingGroups, Rankings
 from counterrank.statistics.sample import NO_DAY
 
+DEFERRED = 1 << 24  # shown items of a log of many cells that wait to be counted by cell: 64 MB at the end
+
 
 class Tallier:
     """What the first pass adds up. GroupArrays beyond `group_room` go to disk."""
@@ -42,6 +44,8 @@ class Tallier:
         self.looks = np.zeros((0, 4), dtype=np.int64)
         self.last_at = np.zeros((0, 0), dtype=np.int64)
         self.item_chances = ItemChanceTally() if plan.by_item else None
+        self.room_to_wait = DEFERRED  # shown items that may still wait to be counted by cell
+        self.waiting: list[CodedRows] = []  # rows that wait for it
         self.later = False  # groups of rankings are not counted now, but gathered from the rows that are kept
 
     def make_room(self, positions: int) -> None:
@@ -80,7 +84,8 @@ class Tallier:
             days=days,
             coded=coded,
         )
-        self._tally(batch, covered)
+        waits = self._waits(codes, coded, covered)
+        self._tally(batch, covered, waits)
         chances = coder.chances(rows, coded.shape[1])
         chances = None if chances is None else placed(chances, place)
         if self.item_chances is not None and chances is not None:
@@ -92,7 +97,7 @@ class Tallier:
             sizes = sum_by(cluster[mine], impressions[mine], coder.clusters.size)
             sizes[: len(self.cluster_sizes)] += self.cluster_sizes
             self.cluster_sizes = sizes
-        return CodedRows(
+        done = CodedRows(
             coded=coded,
             impressions=impressions if counted else None,
             starts=starts,
@@ -101,8 +106,32 @@ class Tallier:
             cluster=cluster,
             chances=chances,
         )
+        if waits:
+            self.waiting.append(done)
+        return done
 
-    def _tally(self, batch: Batch, covered: NDArray[np.bool_]) -> None:
+    def _waits(self, codes: Codes, coded: NDArray[np.int32], covered: NDArray[np.bool_]) -> bool:
+        """Whether the cells of a batch are counted in the end, from rows that are kept.
+
+        All rows must be there then, and few enough: with many cells this takes less room than a table to find them in.
+        Rows of queries that were not asked for are crossed out, so that they cannot wait.
+        """
+        if self.coder.pairs.tally.dense or not self.room_to_wait:
+            return False
+        self.room_to_wait = max(self.room_to_wait - coded.size, 0)
+        if self.room_to_wait and covered[codes[codes >= 0]].all():
+            return True
+        self.count_waiting()
+        return False
+
+    def count_waiting(self) -> None:
+        """Count the cells of what waited; nothing will wait any more."""
+        for rows in self.waiting:
+            n = np.ones(len(rows.coded), dtype=np.int64) if rows.impressions is None else rows.impressions
+            self.coder.pairs.tally.add(rows.coded, n)
+        self.waiting, self.room_to_wait = [], 0
+
+    def _tally(self, batch: Batch, covered: NDArray[np.bool_], waits: bool) -> None:
         """Add the rows to cells, queries, days, groups of rankings and looks."""
         plan, coder = self.plan, self.coder
         coded, impressions = batch.coded, batch.impressions
@@ -110,7 +139,7 @@ class Tallier:
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
         asked = Wanted(covered, plan.weights(coded.shape[1]), plan.metric == "reward", plan.by_propensity, wanted, keys)
         sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
-        if not coder.pairs.tally.dense:
+        if not coder.pairs.tally.dense and not waits:
             coder.pairs.tally.add(coded, impressions)
         self._group(batch, asked, sums)
         if plan.looks:
@@ -148,6 +177,12 @@ class Tallier:
             if done >= len(batch.coded):
                 return
             self._make_group_room()
+
+    def forget(self) -> None:
+        """Give back what rows are added to: no row will be counted again."""
+        self.per_query = self.per_query[:0].copy()
+        self.groups.clear()
+        self.plan = self.coder.plan
 
     def day_codes(self, rows: Rows) -> Codes:
         """The code of each row's day; empty where days are not counted."""

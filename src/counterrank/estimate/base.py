@@ -8,17 +8,17 @@ from dataclasses import field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.estimate import click_sums
 from counterrank.estimate.cascade.influence import PatternInfluence
 from counterrank.estimate.influence import Influence
 from counterrank.estimate.own_propensities import Own, joined
 from counterrank.ids import Codes
 from counterrank.policy.base import BLOCK
 from counterrank.records import dataclass
-from counterrank.statistics.cells import Cells
 from counterrank.statistics.cluster_terms import ClusterTerms, capped
-from counterrank.statistics.counts import Counts
+from counterrank.statistics.counts import Counts, Part
 from counterrank.statistics.histogram import Spreads
-from counterrank.statistics.pairs import Pairs, Table, sum_by
+from counterrank.statistics.pairs import Table, sum_runs
 from counterrank.statistics.query_terms import QueryTerms, QueryUnits
 from counterrank.statistics.terms import Terms, Units
 
@@ -96,6 +96,9 @@ class Estimate:
         )
 
 
+Rates = Callable[[Part], tuple[Vector, Vector]]  # of some queries, made anew: what each rate weighs, and its variance
+
+
 @dataclass(frozen=True)
 class Thin:
     """What Σψ² lacks because rates were estimated from few impressions: Σ weight²·variance, over rates.
@@ -104,13 +107,17 @@ class Thin:
     """
 
     per_query: Vector  # (Q,) the sums
-    rates: Callable[[], tuple[Vector, Vector]]  # weight and variance, made anew
-    queries: Codes  # of each rate
+    rates: Rates
+    counts: Counts
+    of_pairs: bool  # each pair has one, or each cell
 
     @classmethod
-    def of(cls, rates: Callable[[], tuple[Vector, Vector]], queries: Codes, size: int) -> Thin:
-        weight, variance = rates()
-        return cls(sum_by(queries, weight**2 * variance, size), rates, queries)
+    def of(cls, rates: Rates, counts: Counts, of_pairs: bool) -> Thin:
+        sums = np.empty(len(counts.impressions))
+        for part in counts.parts():
+            weight, variance = rates(part)
+            sums[part.first : part.last] = sum_runs(counts.runs(part, of_pairs), weight**2 * variance)
+        return cls(sums, rates, counts, of_pairs)
 
     def total(self) -> float:
         return float(self.per_query.sum())
@@ -118,13 +125,14 @@ class Thin:
     def less(self, other: Thin) -> Thin:
         """Of the difference of two estimates from the same rates; where a weight is 0 its variance does not matter."""
 
-        def rates() -> tuple[Vector, Vector]:
-            (one, variance), (two, others) = self.rates(), other.rates()
+        def rates(part: Part) -> tuple[Vector, Vector]:
+            (one, variance), (two, others) = self.rates(part), other.rates(part)
             return one - two, np.where(one != 0, variance, others)
 
-        return Thin.of(rates, self.queries, len(self.per_query))
+        return Thin.of(rates, self.counts, self.of_pairs)
 
 
+Weighed = Callable[[Part], tuple[Vector, Vector]]  # weight and offset of the cells of some queries
 Blocks = Callable[[int, int], Table]  # of queries first to last: scale·weight of all pairs and positions
 
 
@@ -156,11 +164,9 @@ class LinearEstimate:
 
     value: float | None
     per_query: Vector
-    pairs: Pairs
-    cells: Cells
-    weight: Vector  # (C,)
+    counts: Counts  # whose cells it weighs
+    weighed: Weighed
     scale: Vector  # (K,)
-    offset: Vector  # (C,)
     constant: Vector
     thin: Thin | None
     clipped: float
@@ -230,11 +236,9 @@ class LinearEstimate:
         return LinearEstimate(
             value=value,
             per_query=self.per_query - other.per_query,
-            pairs=self.pairs,
-            cells=self.cells,
-            weight=self._scaled() - other._scaled(),
+            counts=self.counts,
+            weighed=self._gap(other),
             scale=np.ones_like(self.scale),
-            offset=self.offset - other.offset,
             constant=self.constant - other.constant,
             thin=thin,
             clipped=max(self.clipped, other.clipped),
@@ -245,17 +249,32 @@ class LinearEstimate:
             own=joined(self._own(), tuple(each.negative() for each in other._own())),
         )
 
-    def _scaled(self) -> Vector:
-        return self.weight * self.scale[self.cells.positions]
+    def _gap(self, other: LinearEstimate) -> Weighed:
+        """Scaled weights less those of the other, and offsets likewise."""
+
+        def weighed(part: Part) -> tuple[Vector, Vector]:
+            (one, offset), (two, theirs) = self._scaled(part), other._scaled(part)
+            return one - two, offset - theirs
+
+        return weighed
+
+    def _scaled(self, part: Part) -> tuple[Vector, Vector]:
+        """Weights times the scale of their position, and offsets."""
+        weight, offset = self.weighed(part)
+        return weight * self.scale[self.counts.cells.positions[part.cells]], offset
 
     def _own(self) -> tuple[Own, ...]:
-        return tuple(each.scaled(self.scale[self.cells.positions]) for each in self.own)
+        return tuple(each.scaled(self.scale[self.counts.cells.positions]) for each in self.own)
 
     def _block(self) -> Blocks:
         if self.blocks is not None:
             return self.blocks
-        scaled, starts = self._scaled(), self.pairs.starts
-        return lambda first, last: self.cells.dense(scaled, int(starts[first]), int(starts[last]))
+
+        def block(first: int, last: int) -> Table:
+            part = self.counts.part(first, last)
+            return self.counts.cells.of_pairs(part.pairs).dense(self._scaled(part)[0])
+
+        return block
 
     def _apart(self, other: LinearEstimate) -> Blocks | None:
         if self.blocks is None and other.blocks is None:
@@ -269,13 +288,16 @@ class LinearEstimate:
         An impression shows one item at a position, and not all are clicked: the sums over positions of the least and of
         the largest weighted click, or of 0.
         """
-        size = len(counts.impressions)
         if self.ends is not None:
             return self.ends
+        least, most = np.zeros((2, len(counts.impressions)))
         if self.blocks is None and not self.own:
-            least, most = (sum_by(counts.places.queries, x, size) for x in counts.places.extremes(self._scaled()))
+            for part in counts.parts():
+                starts = counts.runs(part)
+                place, (scaled, _) = counts.cells.positions[part.cells], self._scaled(part)
+                ends = least[part.first : part.last], most[part.first : part.last]
+                click_sums.reach(starts, place, scaled, np.zeros((2, counts.cells.depth)), *ends)
             return least, most
-        least, most = np.zeros(size), np.zeros(size)
         for first, last in counts.pairs.blocks(BLOCK):
             starts = counts.pairs.starts[first:last] - counts.pairs.starts[first]
             low = high = self._block()(first, last)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import field
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +12,11 @@ from numpy.typing import NDArray
 from counterrank.estimate import click_sums
 from counterrank.estimate.base import Blocks, CurveError, LinearEstimate, Thin, Vector
 from counterrank.estimate.estimator import Estimator, Weighs
+from counterrank.records import dataclass
 from counterrank.setting.evidence import ROUNDING, Evidence, ratios
 from counterrank.setting.need import Need
-from counterrank.statistics.counts import Counts
-from counterrank.statistics.pairs import Table
+from counterrank.statistics.counts import SHORT, Part
+from counterrank.statistics.pairs import Table, sum_runs
 
 Flags = NDArray[np.bool_]
 
@@ -43,102 +46,105 @@ class ByClicks(Estimator):
         """All that a target can show, in the measure of `chances`."""
         return evidence.positions
 
-    def expected(self, evidence: Evidence) -> Vector:
-        """(C,) what an impression that shows the pair brings by the log's own rates; an array that may be changed."""
-        counts, out = evidence.counts, np.empty(len(evidence.cells))
-        click_sums.rates(evidence.cells.positions, counts.shown, counts.clicked, evidence.weights, out)
+    def expected(self, evidence: Evidence, part: Part) -> Vector:
+        """What an impression that shows the pair brings by the log's own rates, of the cells of some queries; an array
+        that may be changed."""
+        counts, mine = evidence.counts, part.cells
+        out = np.empty(mine.stop - mine.start)
+        click_sums.rates(
+            evidence.cells.positions[mine], counts.shown[mine], counts.clicked[mine], evidence.weights, out
+        )
         return out
 
-    def variances(self, evidence: Evidence) -> Vector:
-        """The variance of these rates, of each unit."""
-        return _variances(evidence.counts, evidence.weights**2)
+    def alone(self, evidence: Evidence) -> Vector | float:
+        """The variance of a rate that was estimated from one impression, which says nothing of its own: by position the
+        overall click rate stands in."""
+        cells, counts = evidence.cells, evidence.counts
+        overall = click_rates(cells.by_position(counts.shown), cells.by_position(counts.clicked))
+        return overall * (1 - overall)
+
+    def variances(self, evidence: Evidence, part: Part, alone: Vector | float) -> Vector:
+        """The variance of these rates times θ², of each unit of some queries, as Σψ² misses it where they come
+        from few impressions: a rate from N of them takes up one of their N degrees of freedom."""
+        counts, mine = evidence.counts, part.cells
+        out, place = np.empty(mine.stop - mine.start), evidence.cells.positions[mine]
+        click_sums.variances(place, counts.shown[mine], counts.clicked[mine], alone, evidence.weights**2, out)
+        return out
 
     def moves(self, evidence: Evidence, clipped: Flags) -> Flags | np.bool_:
         """Where a weight moves with the log's own shares: it was estimated, and is not held by the clip."""
         return ~clipped if evidence.shares and not evidence.same else np.False_
 
-    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+    def curve_error(self, evidence: Evidence, own: Weights) -> CurveError | None:
         """What the error of the curve does to the value; None where weights go by none that was fitted."""
         return None
 
     def norm(
-        self, evidence: Evidence, credit: Vector, weight: Vector
+        self, evidence: Evidence, credit: Vector, mass: Vector
     ) -> tuple[Vector | float, Vector | float, list[str]]:
         """By position: what the weights are multiplied by, what is taken from each reward, and why V is undefined.
 
-        From Σ w·θ·click and w of each cell. One that weighs items has one number for all positions.
+        From Σ w·θ·click and Σ w of each position. One that weighs items has one number for all positions.
         """
         return 1.0, 0.0, []
 
-    def per_query(self, evidence: Evidence, credit: Vector, weight: Vector) -> Vector:
-        """(Q,) from Σ w·θ·click and w of each cell."""
-        return evidence.cells_per_query(credit) / evidence.counts.impressions
+    def per_query(self, evidence: Evidence, part: Part, credit: Vector, weight: Vector) -> Vector:
+        """The values of some queries, from Σ w·θ·click and w of each of their cells."""
+        counts = evidence.counts
+        return sum_runs(counts.runs(part), credit) / counts.impressions[part.first : part.last]
 
     def by_query(self, evidence: Evidence) -> Vector:
-        weight = self._at_cells(evidence, self.weights(evidence, *self.chances(evidence))[0])
-        return self.per_query(evidence, self._credit(evidence, weight), weight)
+        return self._weights(evidence).sums().per_query
 
     def estimate(self, evidence: Evidence) -> LinearEstimate:
-        counts, theta, place = evidence.counts, self.theta(evidence), evidence.cells.positions
-        chances = self.chances(evidence)
-        own, over = self.weights(evidence, *chances)
-        weight, clipped = (self._at_cells(evidence, each) for each in (own, over))
-        credit = self._credit(evidence, weight)
-        gain, centre, undefined = self.norm(evidence, credit, weight)
-        value = None if undefined else float((gain * evidence.cells.by_position(credit)).sum() / counts.total)
-        per_query = self.per_query(evidence, credit, weight)
-        del credit  # logs of millions of cells make large arrays: each goes when it has had its say
-        loose = self.moves(evidence, over)
-
-        def thin() -> tuple[Vector, Vector]:
-            return np.where(loose, (gain if self._items else _at(gain, place)) * own, 0.0), self.variances(evidence)
-
-        removed, put_back = self.expected(evidence), np.zeros(len(counts.impressions))
-        click_sums.removed(
-            evidence.cells.starts[counts.pairs.starts], place, counts.shown, weight,
-            np.atleast_1d(self.moves(evidence, clipped)), gain + np.zeros(len(theta)), centre + np.zeros(len(theta)),
-            removed, put_back,
-        )  # fmt: skip
-        lost, mass = (None, None) if evidence.same else self._lost(evidence, *chances)
+        counts, theta, own = evidence.counts, self.theta(evidence), self._weights(evidence)
+        sums = own.sums()
+        gain, centre, undefined = self.norm(evidence, sums.credit, sums.mass)
+        value = None if undefined else float((gain * sums.credit).sum() / counts.total)
+        lost, mass = (None, None) if evidence.same else self._lost(evidence, *self.chances(evidence))
+        nothing = np.zeros(len(theta))
+        linear = Linear(own=own, gain=gain + nothing, centre=centre + nothing)
         return LinearEstimate(
             value=value,
-            per_query=per_query,
-            pairs=counts.pairs,
-            cells=evidence.cells,
-            weight=weight,
+            per_query=sums.per_query,
+            counts=counts,
+            weighed=linear.weighed,
             scale=gain * theta,
-            offset=removed,
-            constant=put_back / counts.impressions - (value or 0.0),
-            thin=Thin.of(thin, counts.pairs.queries if self._items else counts.cell_queries, len(counts.impressions)),
-            clipped=_share_of(clipped, counts.shown),
+            constant=linear.put_back() / counts.impressions - (value or 0.0),
+            thin=Thin.of(linear.rates, counts, self._items),
+            clipped=sums.clipped / max(float(counts.shown.sum()), 1.0),
             unsupported=_share(lost, self.whole(evidence), evidence),
             unseen=None if lost is None or mass is None else ratios(lost, mass),
             warnings=undefined,
             expected_weight=self._expected(evidence, own),
             bounded=not self.self_normalised,
             blocks=self._blocks(evidence, own, gain * theta),
-            ends=_ends(own, gain * theta, counts) if self._items else None,
-            curve=self.curve_error(evidence, over),
+            ends=_ends(own, gain * theta) if self._items else None,
+            curve=self.curve_error(evidence, own),
         )
+
+    def chances_of(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
+        """The chances of the units of some queries."""
+        target, logging = self.chances(evidence)
+        some = part.pairs if self._items else part.cells
+        return target[some], logging[some]
+
+    def _weights(self, evidence: Evidence) -> Weights:
+        """Kept of a log with few cells, and where chances of some queries alone take as long as those of all."""
+        few = len(evidence.cells) <= SHORT
+        few = few or (self._items and not (evidence.target.quick and evidence.logging.quick))
+        return Weights(self, evidence, self.weights(evidence, *self.chances(evidence)) if few else None)
 
     def largest_weight(self, evidence: Evidence) -> float:
         if evidence.same:
             return 0.0
-        weight = self._at_cells(evidence, self.weights(evidence, *self.chances(evidence))[0])
-        return float(weight[evidence.counts.shown > 0].max(initial=0.0))
+        own, shown = self._weights(evidence), evidence.counts.shown
+        parts = evidence.counts.parts()
+        return max((float(own.of(part)[0][shown[part.cells] > 0].max(initial=0.0)) for part in parts), default=0.0)
 
     @property
     def _items(self) -> bool:
         return self.weighs is Weighs.ITEMS
-
-    def _at_cells(self, evidence: Evidence, values: NDArray[Any]) -> NDArray[Any]:
-        """What is of units, of each cell."""
-        return values[evidence.cells.rows] if self._items else values
-
-    def _credit(self, evidence: Evidence, weight: Vector) -> Vector:
-        credit = np.empty(len(evidence.cells))
-        click_sums.worth(evidence.cells.positions, evidence.counts.clicked, weight, self.theta(evidence), credit)
-        return credit
 
     def unseen(self, evidence: Evidence) -> Vector:
         """(Q,) the target's mass where the logging policy has none, in the measure of `chances`."""
@@ -157,14 +163,20 @@ class ByClicks(Estimator):
             each[mine] = np.where(logged > 0, 0.0, shown).sum(axis=1)
         return evidence.per_query(each), mass
 
-    def _expected(self, evidence: Evidence, own: Vector) -> float:
+    def _expected(self, evidence: Evidence, own: Weights) -> float:
         """The mean weight of an impression's positions under the logging policy."""
         mass = evidence.logging.exposure(np.ones(evidence.cells.depth))
         if self._items:
-            seen = np.diff(evidence.cells.starts) > 0 if evidence.same else True
-            weighed = evidence.per_query(own * mass * seen)
+            weighed = np.empty(len(evidence.counts.impressions))
+            for part in evidence.counts.parts():
+                seen = np.diff(evidence.cells.starts[part.pairs.start : part.pairs.stop + 1]) > 0
+                each = own.units(part)[0] * mass[part.pairs] * (seen if evidence.same else True)
+                weighed[part.first : part.last] = sum_runs(evidence.counts.runs(part, True), each)
         elif evidence.shares or evidence.same:
-            weighed = evidence.cells_per_query(own * evidence.shown_by_logging)
+            weighed = np.empty(len(evidence.counts.impressions))
+            for part in evidence.counts.parts():
+                each = own.of(part)[0] * evidence.shown_by_logging[part.cells]
+                weighed[part.first : part.last] = sum_runs(evidence.counts.runs(part), each)
         else:
             each = np.zeros(len(mass))
             for mine, target, logging in evidence.tables():
@@ -172,54 +184,129 @@ class ByClicks(Estimator):
             weighed = evidence.per_query(each)
         return evidence.mean(ratios(weighed, evidence.per_query(mass)))
 
-    def _blocks(self, evidence: Evidence, own: Vector, scale: Vector) -> Blocks | None:
+    def _blocks(self, evidence: Evidence, own: Weights, scale: Vector) -> Blocks | None:
         """What a click is worth wherever it may come; None where it is worth nothing but in the cells of the log."""
-        pairs = evidence.counts.pairs
 
         def block(first: int, last: int) -> Table:
             if self._items:
-                return np.multiply.outer(own[pairs.starts[first] : pairs.starts[last]], scale)
+                return np.multiply.outer(own.units(evidence.counts.part(first, last))[0], scale)
             chances = evidence.target.part(first, last), evidence.logging.part(first, last)
             return np.asarray(self.weights(evidence, *chances)[0] * scale)
 
         return block if self._items or not evidence.shares else None
 
 
-def _at(by_position: Vector | float, positions: NDArray[np.int64]) -> Any:
-    """Of each cell."""
-    return by_position[positions] if isinstance(by_position, np.ndarray) else by_position
+class WeightSums(NamedTuple):
+    """What the weights bring."""
+
+    credit: Vector  # (K,) Σ w·θ·click of each position
+    mass: Vector  # (K,) Σ w of each position
+    per_query: Vector  # (Q,) values
+    clipped: float  # shown items whose weight was clipped
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of an estimator, of some queries at a time: `kept`, with which were clipped, or made anew."""
+
+    by: ByClicks
+    evidence: Evidence
+    kept: tuple[Vector, Flags] | None  # of all units
+
+    def units(self, part: Part) -> tuple[Vector, Flags]:
+        """Of the units of some queries, and which were clipped."""
+        some = part.pairs if self.by.weighs is Weighs.ITEMS else part.cells
+        if self.kept is not None:
+            return self.kept[0][some], self.kept[1][some]
+        return self.by.weights(self.evidence, *self.by.chances_of(self.evidence, part))
+
+    def of(self, part: Part) -> tuple[Vector, Flags]:
+        """The same of their cells."""
+        weight, clipped = self.units(part)
+        if self.by.weighs is Weighs.ITEMS:
+            of = self.evidence.cells.rows_of(part.pairs) - part.pairs.start
+            return weight[of], clipped[of]
+        return weight, clipped
+
+    def sums(self) -> WeightSums:
+        evidence, theta = self.evidence, self.by.theta(self.evidence)
+        counts, cells = evidence.counts, evidence.cells
+        top, bottom, clipped = np.zeros(cells.depth), np.zeros(cells.depth), 0.0
+        values = np.empty(len(counts.impressions))
+        for part in counts.parts():
+            mine, (weight, over) = part.cells, self.of(part)
+            place, shown, credit = cells.positions[mine], counts.shown[mine], np.empty(len(weight))
+            click_sums.worth(place, counts.clicked[mine], weight, theta, credit)
+            top += np.bincount(place, credit, cells.depth)
+            bottom += np.bincount(place, weight * shown, cells.depth)
+            clipped += float(shown[over].sum()) if over.any() else 0.0
+            values[part.first : part.last] = self.by.per_query(evidence, part, credit, weight)
+        return WeightSums(top, bottom, values, clipped)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear:
+    """Weights, and what is taken out of influences where the log's own shares made the weights, part by part."""
+
+    own: Weights
+    gain: Vector  # (K,)
+    centre: Vector  # (K,)
+    done: list[tuple[Vector, Vector, Vector]] = field(default_factory=list)  # of a short log, which is one part
+
+    def rates(self, part: Part) -> tuple[Vector, Vector]:
+        """What each rate weighs in the value, where its weight moves, and its variance."""
+        by, evidence = self.own.by, self.own.evidence
+        weight, clipped = self.own.units(part)
+        items = by.weighs is Weighs.ITEMS  # which have one gain for all positions
+        weight = weight * (self.gain[0] if items else self.gain[evidence.cells.positions[part.cells]])
+        return np.where(by.moves(evidence, clipped), weight, 0.0), by.variances(evidence, part, self._alone)
+
+    @cached_property
+    def _alone(self) -> Vector | float:
+        return self.own.by.alone(self.own.evidence)
+
+    def weighed(self, part: Part) -> tuple[Vector, Vector]:
+        """The weight and the offset of each cell."""
+        return self._made(part)[:2]
+
+    def put_back(self) -> Vector:
+        """(Q,) the sum of what is taken out."""
+        return np.concatenate([self._made(part)[2] for part in self.own.evidence.counts.parts()])
+
+    def _made(self, part: Part) -> tuple[Vector, Vector, Vector]:
+        """Weights, offsets, and the sum of what is taken out of each query."""
+        by, evidence, mine = self.own.by, self.own.evidence, part.cells
+        counts, cells = evidence.counts, evidence.cells
+        short = mine.stop - mine.start == len(cells) <= SHORT
+        if short and self.done:
+            return self.done[0]
+        weight, clipped = self.own.of(part)
+        offset, put_back = by.expected(evidence, part), np.zeros(part.last - part.first)
+        click_sums.removed(
+            counts.runs(part), cells.positions[mine], counts.shown[mine], weight,
+            np.atleast_1d(by.moves(evidence, clipped)), self.gain, self.centre, offset, put_back,
+        )  # fmt: skip
+        if short:
+            self.done.append((weight, offset, put_back))
+        return weight, offset, put_back
 
 
 def click_rates(shown: NDArray[np.int64], clicked: NDArray[np.int64]) -> Vector:
     return np.divide(clicked, shown, out=np.zeros(shown.shape), where=shown > 0)
 
 
-def _variances(counts: Counts, squares: Vector) -> Vector:
-    """Of each click-through rate, times θ², as Σψ² misses it where that was estimated from few impressions.
-
-    A rate from N impressions takes up one of their N degrees of freedom; one impression says nothing of its own
-    variance, so the position's overall click rate stands in.
-    """
-    shown, clicked, cells = counts.shown, counts.clicked, counts.cells
-    overall = click_rates(cells.by_position(shown), cells.by_position(clicked))
-    variance = np.empty(len(cells))
-    click_sums.variances(cells.positions, shown, clicked, overall * (1 - overall), squares, variance)
-    return variance
-
-
-def _ends(own: Vector, scale: Vector, counts: Counts) -> tuple[Vector, Vector]:
+def _ends(own: Weights, scale: Vector) -> tuple[Vector, Vector]:
     """(Q,) the least and the largest term where a pair weighs the same at every position, but for its scale."""
-    starts = counts.pairs.starts[:-1]
-    each = [np.multiply.outer(end.reduceat(own, starts), scale) for end in (np.minimum, np.maximum)]
-    return np.minimum(np.minimum(*each), 0.0).sum(axis=1), np.maximum(np.maximum(*each), 0.0).sum(axis=1)
+    counts = own.evidence.counts
+    least, most = np.empty((2, len(counts.impressions)))
+    for part in counts.parts():
+        (weight, _), starts, mine = own.units(part), counts.runs(part, True)[:-1], slice(part.first, part.last)
+        each = [np.multiply.outer(end.reduceat(weight, starts), scale) for end in (np.minimum, np.maximum)]
+        least[mine] = np.minimum(np.minimum(*each), 0.0).sum(axis=1)
+        most[mine] = np.maximum(np.maximum(*each), 0.0).sum(axis=1)
+    return least, most
 
 
 def _share(lost: Vector | None, whole: float, evidence: Evidence) -> float:
     """What is lost of each query, as a share of all that a target can show."""
     return evidence.mean(lost) / whole if lost is not None and whole else 0.0
-
-
-def _share_of(marked: Flags, shown: NDArray[np.int64]) -> float:
-    """The share of shown (impression, position) weights that are marked."""
-    total = float(shown.sum())
-    return float(shown[marked].sum() / total) if total and marked.any() else 0.0

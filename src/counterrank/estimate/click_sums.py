@@ -33,6 +33,22 @@ def variances(positions, shown, clicked, alone, squares, out):
 
 
 @njit(nogil=True)
+def reach(starts, positions, values, ends, least, most):
+    """Σ over positions of the least and of the largest of 0 and the values of a query's cells there.
+
+    `ends` has room for those of a query, (2, K), and is 0 before and after.
+    """
+    for q in range(len(least)):
+        for c in range(starts[q], starts[q + 1]):
+            k = positions[c]
+            ends[0, k], ends[1, k] = min(ends[0, k], values[c]), max(ends[1, k], values[c])
+        for k in range(ends.shape[1]):
+            least[q] += ends[0, k]
+            most[q] += ends[1, k]
+            ends[0, k], ends[1, k] = 0.0, 0.0
+
+
+@njit(nogil=True)
 def removed(starts, positions, shown, weight, moves, gain, centre, expected, put_back):
     """Turn what is expected of each cell into what is taken out of its impressions' influence, and sum it by query.
 

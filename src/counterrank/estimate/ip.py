@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import Blocks, LinearEstimate, Vector
-from counterrank.estimate.by_clicks import ByClicks
+from counterrank.estimate.by_clicks import ByClicks, Weights
 from counterrank.estimate.own_propensities import Own, OwnSums, balance, between, chances_of, largest, own_sums, unseen
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.statistics.pairs import Table
@@ -35,7 +35,8 @@ class ItemPosition(ByClicks):
     def by_query(self, evidence: Evidence) -> Vector:
         if not _own(evidence):
             return super().by_query(evidence)
-        return self.per_query(evidence, *_cells(evidence, own_sums(evidence)))
+        every = evidence.counts.part(0, len(evidence.counts.impressions))
+        return self.per_query(evidence, every, *_cells(evidence, own_sums(evidence)))
 
     def largest_weight(self, evidence: Evidence) -> float:
         return largest(evidence) if _own(evidence) else super().largest_weight(evidence)
@@ -43,7 +44,7 @@ class ItemPosition(ByClicks):
     def estimate(self, evidence: Evidence) -> LinearEstimate:
         return self._by_own(evidence) if _own(evidence) else super().estimate(evidence)
 
-    def _blocks(self, evidence: Evidence, own: Vector, scale: Vector) -> Blocks | None:
+    def _blocks(self, evidence: Evidence, own: Weights, scale: Vector) -> Blocks | None:
         if not evidence.by_item:
             return super()._blocks(evidence, own, scale)
         starts = evidence.counts.pairs.starts
@@ -54,19 +55,18 @@ class ItemPosition(ByClicks):
         counts, place, theta = evidence.counts, evidence.cells.positions, self.theta(evidence)
         sums, nothing = own_sums(evidence), np.zeros(len(evidence.cells))
         credit, weight = _cells(evidence, sums)
-        gain, centre, undefined = self.norm(evidence, credit, weight)
+        top, bottom = (evidence.cells.by_position(each) for each in (credit, weight * counts.shown))
+        gain, centre, undefined = self.norm(evidence, top, bottom)
         at = gain[place] if isinstance(gain, np.ndarray) else gain
         middle = centre[place] if isinstance(centre, np.ndarray) else np.full(len(place), centre)
         value = None if undefined else float((at * credit).sum() / counts.total)
         lost = unseen(evidence)
         return LinearEstimate(
             value=value,
-            per_query=self.per_query(evidence, credit, weight),
-            pairs=counts.pairs,
-            cells=evidence.cells,
-            weight=nothing,
+            per_query=self.per_query(evidence, counts.part(0, len(counts.impressions)), credit, weight),
+            counts=counts,
+            weighed=lambda part: (nothing[part.cells], -middle[part.cells]),
             scale=gain * theta,
-            offset=-middle,
             constant=np.full(len(counts.impressions), -(value or 0.0)),
             thin=None,
             clipped=float(sums.clipped.sum() / max(counts.shown.sum(), 1)),

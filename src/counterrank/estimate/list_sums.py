@@ -71,7 +71,7 @@ class ListSums:
         """`gain` times w·(reward − shift), less value; any of the three may be one per query."""
         counts = evidence.counts
         size = len(counts.impressions)
-        by, less, out = (np.zeros(size) + x for x in (gain, shift, value))
+        by, less, out = (np.broadcast_to(np.asarray(x, dtype=np.float64), size) for x in (gain, shift, value))
         back = by * (self.free_credit - less * self.free_mass) / counts.impressions - out
 
         def moved(chunk: Rankings) -> Moved:

@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.estimate.base import CurveError, Vector
-from counterrank.estimate.by_clicks import ByClicks, Flags
+from counterrank.estimate.by_clicks import ByClicks, Weights
 from counterrank.estimate.estimator import Weighs
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
+from counterrank.statistics.counts import Part
 
 
 class PositionBased(ByClicks):
@@ -49,37 +50,53 @@ class PositionBased(ByClicks):
         looks = self.looks(evidence)
         return evidence.target.exposure(looks), evidence.logging.exposure(looks)
 
-    def curve_error(self, evidence: Evidence, clipped: Flags) -> CurveError | None:
+    def chances_of(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
+        looks, of = self.looks(evidence), (part.first, part.last)
+        return evidence.target.exposure_of(looks, *of), evidence.logging.exposure_of(looks, *of)
+
+    def curve_error(self, evidence: Evidence, own: Weights) -> CurveError | None:
         """∂V/∂pₖ = θₖ/n Σ clicks·(h(a,k)/⟨θ∘p, π⟩ − π(a,k)·⟨θ∘p, h⟩/⟨θ∘p, π⟩²), where the weight is not clipped."""
-        spread = evidence.examination_spread
+        spread, counts = evidence.examination_spread, evidence.counts
         if spread is None or evidence.same or self.curve(evidence) is not evidence.examination:
             return None
-        target, logging = self.chances(evidence)
-        theta = self.theta(evidence)
-        clicks = np.where(clipped, 0.0, evidence.cells.weighed(evidence.counts.clicked, theta))
-        once = ratios(clicks, logging)
-        slope = evidence.target.by_position(once) - evidence.logging.by_position(ratios(once * target, logging))
-        return CurveError(theta * slope / evidence.counts.total, spread)
+        theta, slope = self.theta(evidence), np.zeros(evidence.cells.depth)
+        for part in counts.parts():
+            target, logging = self.chances_of(evidence, part)
+            clicks = evidence.cells.weighed(counts.clicked, theta, part.pairs.start, part.pairs.stop)
+            once = ratios(np.where(own.units(part)[1], 0.0, clicks), logging)
+            slope += once @ evidence.target.part(part.first, part.last)
+            slope -= ratios(once * target, logging) @ evidence.logging.part(part.first, part.last)
+        return CurveError(theta * slope / counts.total, spread)
 
-    def expected(self, evidence: Evidence) -> Vector:
+    def expected(self, evidence: Evidence, part: Part) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""
-        cells = evidence.cells
-        return self._attraction(evidence)[cells.rows] * self.looks(evidence)[cells.positions]
+        cells, mine = evidence.cells, part.cells
+        attraction = self._attraction(evidence, part.pairs)[cells.rows_of(part.pairs) - part.pairs.start]
+        return np.asarray(attraction * self.looks(evidence)[cells.positions[mine]])
 
-    def variances(self, evidence: Evidence) -> Vector:
-        """An attraction from N impressions takes up one of their degrees of freedom."""
+    def alone(self, evidence: Evidence) -> float:
+        """Pooled over all pairs: an attraction from N impressions takes up one of their degrees of freedom."""
+        squares = freedom = 0.0
+        for part in evidence.counts.parts():
+            within, seen = self._within(evidence, part)
+            squares, freedom = squares + float(within.sum()), freedom + float(np.maximum(seen - 1, 0).sum())
+        return squares / freedom if freedom else 0.0
+
+    def variances(self, evidence: Evidence, part: Part, alone: Vector | float) -> Vector:
+        within, seen = self._within(evidence, part)
+        return np.where(seen == 1, alone, ratios(within, np.maximum(seen - 1.0, 0.0)))
+
+    def _within(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
+        """How the clicks of each pair of some queries vary about what its attraction promises, and its impressions."""
         counts, cells, theta, looks = evidence.counts, evidence.cells, self.theta(evidence), self.looks(evidence)
-        attraction = self._attraction(evidence)
-        within = cells.weighed(counts.clicked, theta**2)
-        within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks)
-        within += attraction**2 * cells.weighed(counts.shown, looks**2)
-        seen = cells.by_pair(counts.shown)
-        freedom = np.maximum(seen - 1, 0)
-        pooled = within.sum() / freedom.sum() if freedom.sum() else 0.0
-        return np.where(seen == 1, pooled, ratios(within, freedom.astype(float)))
+        attraction, of = self._attraction(evidence, part.pairs), (part.pairs.start, part.pairs.stop)
+        within = cells.weighed(counts.clicked, theta**2, *of)
+        within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks, *of)
+        within += attraction**2 * cells.weighed(counts.shown, looks**2, *of)
+        return within, cells.weighed(counts.shown, np.ones(len(looks)), *of)
 
-    def _attraction(self, evidence: Evidence) -> Vector:
-        """(P,) clicks for each look."""
-        counts, cells = evidence.counts, evidence.cells
-        clicks = cells.weighed(counts.clicked, self.theta(evidence))
-        return ratios(clicks, cells.weighed(counts.shown, self.looks(evidence)))
+    def _attraction(self, evidence: Evidence, pairs: slice) -> Vector:
+        """Clicks for each look, of these pairs."""
+        counts, cells, of = evidence.counts, evidence.cells, (pairs.start, pairs.stop)
+        clicks = cells.weighed(counts.clicked, self.theta(evidence), *of)
+        return ratios(clicks, cells.weighed(counts.shown, self.looks(evidence), *of))

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from counterrank.estimate.base import Blocks, Estimate, Limits, LinearEstimate, Thin, Vector
+from counterrank.estimate.base import Blocks, Estimate, Limits, LinearEstimate, Thin, Vector, Weighed
 from counterrank.estimate.influence import Influence, Moved
 from counterrank.ids import Codes
 from counterrank.setting.evidence import Evidence
+from counterrank.statistics.counts import Part
 from counterrank.statistics.rankings import Rankings
 
 Kind = Estimate | LinearEstimate
@@ -41,30 +42,40 @@ def scaled(estimate: Kind, factor: Vector, evidence: Evidence) -> Kind:
 def _linear(
     estimate: LinearEstimate, factor: Vector, evidence: Evidence, per_query: Vector, value: float
 ) -> LinearEstimate:
-    by = factor[evidence.counts.cell_queries]
+    by = factor[evidence.counts.cell_queries] if estimate.own else 1.0
+    sizes = estimate.counts.pairs.sizes
     return replace(
         estimate,
         value=value,
         per_query=per_query,
-        weight=estimate.weight * by,
-        offset=estimate.offset * by,
+        weighed=_weighed(estimate, factor),
         constant=factor * (estimate.constant + (estimate.value or 0.0)) - value,
         thin=None if estimate.thin is None else _thin(estimate.thin, factor),
         ends=None,
-        blocks=None if estimate.blocks is None else _blocks(estimate.blocks, factor, estimate.pairs.sizes),
-        own=tuple(each.times(by, _of_pairs(factor, estimate.pairs.sizes)) for each in estimate.own),
+        blocks=None if estimate.blocks is None else _blocks(estimate.blocks, factor, sizes),
+        own=tuple(each.times(by, _of_pairs(factor, sizes)) for each in estimate.own),
         curve=None if estimate.curve is None else replace(estimate.curve, slope=estimate.curve.slope * factor.max()),
     )
 
 
+def _weighed(estimate: LinearEstimate, factor: Vector) -> Weighed:
+    counts = estimate.counts
+
+    def larger(part: Part) -> tuple[Vector, Vector]:
+        weight, offset = estimate.weighed(part)
+        by = np.repeat(factor[part.first : part.last], np.diff(counts.runs(part)))
+        return weight * by, offset * by
+
+    return larger
+
+
 def _thin(thin: Thin, factor: Vector) -> Thin:
-    rates, by = thin.rates, factor[thin.queries]
+    def larger(part: Part) -> tuple[Vector, Vector]:
+        weight, variance = thin.rates(part)
+        sizes = np.diff(thin.counts.runs(part, thin.of_pairs))
+        return weight * np.repeat(factor[part.first : part.last], sizes), variance
 
-    def larger() -> tuple[Vector, Vector]:
-        weight, variance = rates()
-        return weight * by, variance
-
-    return Thin.of(larger, thin.queries, len(factor))
+    return Thin.of(larger, thin.counts, thin.of_pairs)
 
 
 def _blocks(blocks: Blocks, factor: Vector, sizes: Codes) -> Blocks:

@@ -9,6 +9,7 @@ import numpy as np
 from counterrank.estimate.base import Vector
 from counterrank.estimate.ip import ItemPosition
 from counterrank.setting.evidence import Evidence, ratios
+from counterrank.statistics.counts import Part
 from counterrank.statistics.pairs import sum_by
 
 
@@ -25,22 +26,22 @@ class WeightedItemPosition(ItemPosition):
     clip_bias: ClassVar[str] = ""
 
     def norm(
-        self, evidence: Evidence, credit: Vector, weight: Vector
+        self, evidence: Evidence, credit: Vector, mass: Vector
     ) -> tuple[Vector | float, Vector | float, list[str]]:
         counts, cells, counted = evidence.counts, evidence.cells, evidence.weights > 0
-        share, bottom = cells.by_position(counts.shown) / counts.total, cells.by_position(weight * counts.shown)
-        lost = np.flatnonzero((bottom == 0) & counted & (share > 0))
-        gain = np.where(counted, share * ratios(np.full_like(bottom, counts.total), bottom), 0.0)
+        share = cells.by_position(counts.shown) / counts.total
+        lost = np.flatnonzero((mass == 0) & counted & (share > 0))
+        gain = np.where(counted, share * ratios(np.full_like(mass, counts.total), mass), 0.0)
         why = [f"undefined: {_reason(evidence, k)} at position {k + 1}" for k in lost[:1]]
-        return gain, ratios(cells.by_position(credit), bottom), why
+        return gain, ratios(credit, mass), why
 
-    def per_query(self, evidence: Evidence, credit: Vector, weight: Vector) -> Vector:
-        counts, places = evidence.counts, evidence.counts.places
-        top, bottom, shown = (places.sums(each) for each in (credit, weight * counts.shown, counts.shown))
-        size = len(counts.impressions)
-        counted = places.sums(evidence.weights[evidence.cells.positions] > 0) > 0
-        lost = sum_by(places.queries, (bottom == 0) & (shown > 0) & counted, size) > 0
-        rate = sum_by(places.queries, shown * ratios(top, bottom), size) / counts.impressions
+    def per_query(self, evidence: Evidence, part: Part, credit: Vector, weight: Vector) -> Vector:
+        counts, places, mine = evidence.counts, evidence.counts.places_of(part), part.cells
+        n, logged = counts.impressions[part.first : part.last], counts.shown[mine]
+        top, bottom, shown = (places.sums(each) for each in (credit, weight * logged, logged))
+        counted = places.sums(evidence.weights[evidence.cells.positions[mine]] > 0) > 0
+        lost = sum_by(places.queries, (bottom == 0) & (shown > 0) & counted, len(n)) > 0
+        rate = sum_by(places.queries, shown * ratios(top, bottom), len(n)) / n
         return np.where(lost, np.nan, rate)
 
 

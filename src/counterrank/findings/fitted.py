@@ -30,10 +30,10 @@ class Lift:
     clicks: float  # as good as so many
 
     @classmethod
-    def of(cls, first: Matrix, clicks: Matrix, expected: Matrix) -> Lift | None:
-        """`first`: the chance of each at position 1; `expected`: its clicks if it were like any other."""
-        hits, squares, due = float(first @ clicks), float(first**2 @ clicks), float(first @ expected)
-        every, all_due = float(clicks.sum()), float(expected.sum())
+    def of(cls, sums: Matrix) -> Lift | None:
+        """From Σ first·clicks, Σ first²·clicks, Σ first·expected, Σ clicks and Σ expected, `first` being the chance of
+        each at position 1, `expected` its clicks if it were like any other."""
+        hits, squares, due, every, all_due = map(float, sums)
         if min(hits, due, every, all_due) <= 0:
             return None
         return cls(math.log(hits / due) - math.log(every / all_due), squares / hits**2 + 1 / every, hits**2 / squares)
@@ -44,12 +44,16 @@ def lifts(evidence: Evidence) -> tuple[Lift | None, Lift | None]:
     counts, cells = evidence.counts, evidence.cells
     shown, clicked = (cells.by_position(each) for each in (counts.shown, counts.clicked))
     rate = np.divide(clicked, shown, out=np.zeros(len(shown)), where=shown > 0)
-    seen, hits = cells.by_pair(counts.shown), cells.by_pair(counts.clicked).astype(np.float64)
-    rows = np.arange(cells.pairs)
-    expected, first = cells.weighed(counts.shown, rate), evidence.target.at(rows, np.zeros_like(rows))
-    some = [(seen > 0) & (seen < RARE), seen >= COMMON]
-    one, other = (Lift.of(first[each], hits[each], expected[each]) for each in some)
-    return one, other
+    sums, ones = np.zeros((2, 5)), np.ones(len(shown))
+    for part in counts.parts():
+        of = part.pairs.start, part.pairs.stop
+        seen, hits = (cells.weighed(each, ones, *of) for each in (counts.shown, counts.clicked))
+        rows = np.arange(*of)
+        expected, first = cells.weighed(counts.shown, rate, *of), evidence.target.at(rows, np.zeros_like(rows))
+        for number, some in enumerate(((seen > 0) & (seen < RARE), seen >= COMMON)):
+            f, c, e = first[some], hits[some], expected[some]
+            sums[number] += f @ c, f**2 @ c, f @ e, c.sum(), e.sum()
+    return Lift.of(sums[0]), Lift.of(sums[1])
 
 
 def fitted(case: Case) -> list[Finding]:

@@ -27,6 +27,7 @@ from counterrank.judging.evaluation import Evaluation
 from counterrank.judging.verdict import curve_table, diagnose
 from counterrank.log import read_log
 from counterrank.log.features import read_features
+from counterrank.memory import give_back
 from counterrank.result.row import DistanceRow, Row
 from counterrank.setting.asked import Asked, called
 from counterrank.setting.counting import count
@@ -111,6 +112,8 @@ def evaluate(
         evidence=evidence, estimates=estimates, rows={row.estimator: row for row in rows}, joint=joint, sample=sample
     )
     told = [*clips_told(choices), *run.reading.notes, *notes, *evidence.told]
+    give_back()
+    diagnosis = diagnose(case)  # before what is only told is laid out
     found = Evaluation(
         impressions=counts.total,
         queries=len(counts.impressions),
@@ -124,7 +127,7 @@ def evaluate(
         examination=_looked(evidence) if Need.EXAMINATION in needs else None,
         model=next((asdict(e.model) for e in estimates.values() if e.model is not None), None),
         asked=Asked.of(question, call, counts),
-        diagnosis=diagnose(case),
+        diagnosis=diagnosis,
         tails=case.tails,
         days=day_table(counts),
         curve=curve_table(case),
@@ -206,12 +209,11 @@ def finished(
     if together:
         done = {name: estimate.unclustered() for name, estimate in done.items()}
     if linear:
+        give_back()
         moments = run.moments(
             Coefficients(
-                pairs=evidence.counts.pairs,
-                cells=evidence.counts.cells,
-                weight=[draft.weight for _, draft in linear],
-                offset=[draft.offset for _, draft in linear],
+                counts=evidence.counts,
+                weighed=[draft.weighed for _, draft in linear],
                 scale=np.stack([draft.scale for _, draft in linear]),
                 constant=np.stack([draft.constant for _, draft in linear]),
                 cross=cross,

@@ -61,9 +61,11 @@ class BoundPolicy(ABC):
     def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
         """(C,): the chance that each of these pairs is shown at the position; rows rise."""
         out = np.zeros(len(rows))
-        for mine, table in self.parts():
-            here = slice(*np.searchsorted(rows, [mine.start, mine.stop]))
-            out[here] = table[rows[here] - mine.start, positions[here]]
+        for first, last in self.pairs.blocks(BLOCK):
+            begin, end = self.pairs.starts[first], self.pairs.starts[last]
+            here = slice(*np.searchsorted(rows, [begin, end]))
+            if here.stop > here.start:
+                out[here] = self.part(first, last)[rows[here] - begin, positions[here]]
         return out
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,6 +74,12 @@ class BoundPolicy(ABC):
         for mine, table in self.parts():
             out[mine] = table @ looks
         return out
+
+    quick = False  # whether `exposure_of` some queries takes no longer than their share of all
+
+    def exposure_of(self, looks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+        """The same of the pairs of queries first to last."""
+        return np.asarray(self.part(first, last) @ looks)
 
     def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(K,): Σ over pairs of values·P(the pair's item at the position); values is (P,)."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 from counterrank.policy._pairs import PairMarginals
-from counterrank.policy.base import BoundPolicy, Policy
+from counterrank.policy.base import BLOCK, BoundPolicy, Policy
 from counterrank.policy.stored import Stored
 from counterrank.policy.weighted import WeightedRankings
 from counterrank.statistics.cells import Cells
@@ -85,7 +85,8 @@ class LoggedShares(BoundPolicy):
         self.pairs = pairs
         self._per_query = np.maximum(per_query, 1).astype(np.float64)
         self.cells, shown = (cells, shown) if cells is not None else _filled(shown)
-        self.shares: NDArray[np.float64] = shown / self._per_query[pairs.queries][self.cells.rows]  # (C,)
+        of_query = np.diff(self.cells.starts[pairs.starts])  # (Q,) cells
+        self.shares: NDArray[np.float64] = shown / np.repeat(self._per_query, of_query)  # (C,)
         self._groups: WeightedRankings | None = None
         if queries is not None and rankings is not None and counts is not None:
             self._groups = WeightedRankings(pairs, queries, rankings, counts.astype(np.float64), self._per_query)
@@ -94,15 +95,26 @@ class LoggedShares(BoundPolicy):
         return self.cells.dense(self.shares, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
 
     def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
-        if positions is self.cells.positions and rows is self.cells.rows:
+        if positions is self.cells.positions and len(rows) == len(self.cells):
             return self.shares
         return self.cells.at(self.shares, rows, positions)
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.cells.weighed(self.shares, looks)
 
+    quick = True
+
+    def exposure_of(self, looks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+        return self.cells.weighed(self.shares, looks, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+
     def by_position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self.cells.by_position(self.shares * values[self.cells.rows]))
+        out = np.zeros(self.cells.depth)
+        for first, last in self.pairs.blocks(BLOCK):
+            mine = slice(int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+            cells = self.cells.within(mine)
+            shown = self.shares[cells] * values[self.cells.rows_of(mine)]
+            out += np.bincount(self.cells.positions[cells], shown, self.cells.depth)
+        return out
 
     def squares(self) -> NDArray[np.float64]:
         return self.cells.by_pair(self.shares**2)

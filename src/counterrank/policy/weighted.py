@@ -66,6 +66,12 @@ class WeightedRankings(BoundPolicy):
         cells, chances = self._cells
         return cells.weighed(chances, looks)
 
+    quick = True
+
+    def exposure_of(self, looks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+        cells, chances = self._cells
+        return cells.weighed(chances, looks, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+
     def squares(self) -> NDArray[np.float64]:
         cells, chances = self._cells
         return cells.by_pair(chances**2)

@@ -117,6 +117,9 @@ class Setting:
         positions = self.top or counts.pairs.positions
         check_length(self.weights, positions, "weights")
         check_length(self.examination, positions, "examination")
+        looked = self._examination(counts, positions, needs)
+        counts = replace(counts, whole=None)  # which only the curve is made from
+        run.adopt(counts)
         # the log's propensities are of whole rankings
         cut = self.by_propensity and self.top is not None and self.top < counts.longest
         if cut and counts.rankings is not None:
@@ -124,7 +127,6 @@ class Setting:
         shares = LoggedShares(counts.pairs, counts.shown, counts.impressions, cells=counts.cells)
         logging: BoundPolicy = self.logging.bind(counts.pairs) if self.logging is not None else shares
         marginals, cells = Need.MARGINALS in needs, counts.cells
-        looked = self._examination(counts, positions, needs)
         curve, spread = looked.examination, looked.covariance
         depth, theta = counts.pairs.positions, position_weights(self.weights)(positions)
         by_propensity = self.by_propensity and not cut

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.records import dataclass
-from counterrank.statistics.pairs import add_runs, sum_by
+from counterrank.statistics.pairs import FEW, add_runs, sum_by
 
 Vector = NDArray[np.float64]
 # of pairs under codes of one's own their row and query; of rows where their cells begin; the cells' positions; and of
@@ -45,16 +44,26 @@ class Cells:
         """P."""
         return len(self.starts) - 1
 
-    @cached_property
+    @property
     def rows(self) -> Codes:
-        """The pair of each cell, (C,)."""
-        return np.repeat(np.arange(self.pairs), np.diff(self.starts))
+        """The pair of each cell, (C,): kept where they are few, else made anew."""
+        found: Codes | None = self.__dict__.get("_rows")
+        if found is None:
+            found = self.rows_of(slice(0, self.pairs))
+            if len(found) <= FEW:
+                self.__dict__["_rows"] = found
+        return found
+
+    def rows_of(self, pairs: slice) -> Codes:
+        """The pair of each cell of these pairs."""
+        return np.repeat(np.arange(pairs.start, pairs.stop), np.diff(self.starts[pairs.start : pairs.stop + 1]))
 
     @classmethod
     def of_keys(cls, keys: Codes, pairs: int, depth: int) -> Cells:
         """From pair·K + position, rising, each once."""
-        rows, positions = np.divmod(keys, max(depth, 1))
-        return cls(np.searchsorted(rows, np.arange(pairs + 1)), positions, depth)
+        depth = max(depth, 1)
+        starts = np.searchsorted(keys, np.arange(pairs + 1) * depth)
+        return cls(short(starts), short(keys % depth), depth)
 
     @classmethod
     def of_tables(cls, *tables: NDArray[Any]) -> tuple[Cells, list[NDArray[Any]]]:
@@ -80,7 +89,7 @@ class Cells:
         """The same cells where pair p is now rows[p] of `pairs`; and their order, where it is another now."""
         sizes = np.zeros(pairs, dtype=np.int64)
         sizes[rows] = np.diff(self.starts)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = short(np.concatenate([[0], np.cumsum(sizes)]))
         if (rows[1:] > rows[:-1]).all():
             return Cells(starts, self.positions, self.depth), None
         order = np.argsort(rows[self.rows], kind="stable")
@@ -105,19 +114,21 @@ class Cells:
 
     def find(self, rows: Codes, positions: Codes) -> Codes:
         """Which cell each (pair, position) is, -1 where it is none."""
-        wanted = rows * self.depth + positions
         if self.full:
-            return np.asarray(wanted)
-        if not len(self):
-            return np.full(len(wanted), -1)
-        keys = self.keys
-        at = np.minimum(np.searchsorted(keys, wanted), len(self) - 1)
-        return np.where(keys[at] == wanted, at, -1)
+            return np.asarray(rows * self.depth + positions)
+        out = np.empty(len(rows), dtype=np.int64)
+        _find(self.starts, self.positions, rows, positions, out)
+        return out
 
     def at(self, values: NDArray[Any], rows: Codes, positions: Codes) -> NDArray[Any]:
         """The values of these (pair, position), 0 where they are no cells."""
         found = self.find(rows, positions)
-        return values[found] if self.full else np.append(values, values.dtype.type(0))[found]
+        if self.full:
+            return values[found]
+        out = np.zeros(len(found), dtype=values.dtype)
+        known = np.flatnonzero(found >= 0)
+        out[known] = values[found[known]]
+        return out
 
     def by_pair(self, values: NDArray[Any]) -> NDArray[Any]:
         """Σ over the cells of each pair, (P,); whole numbers stay whole."""
@@ -127,20 +138,32 @@ class Cells:
 
     def by_position(self, values: NDArray[Any]) -> NDArray[Any]:
         """Σ over the cells of each position, (K,)."""
-        return _added(self.positions, values, self.depth)
-
-    def weighed(self, values: NDArray[Any], weights: Vector) -> Vector:
-        """Σₖ values·weightsₖ of each pair, (P,)."""
-        out = np.zeros(self.pairs)
-        _weigh_pairs(self.starts, self.positions, values, weights, out)
+        out = np.zeros(self.depth, dtype=np.int64 if values.dtype.kind in "iub" else np.float64)
+        _add_by(self.positions, values, out)
         return out
+
+    def weighed(self, values: NDArray[Any], weights: Vector, first: int = 0, last: int | None = None) -> Vector:
+        """Σₖ values·weightsₖ of each pair, (P,); or of the pairs first to last."""
+        last = self.pairs if last is None else last
+        out = np.zeros(last - first)
+        _weigh_pairs(self.starts[first : last + 1], self.positions, values, weights, out)
+        return out
+
+    def within(self, pairs: slice) -> slice:
+        """The cells of these pairs."""
+        return slice(int(self.starts[pairs.start]), int(self.starts[pairs.stop]))
+
+    def of_pairs(self, pairs: slice) -> Cells:
+        """The cells of these pairs alone, which are numbered from 0 on."""
+        mine = self.within(pairs)
+        return Cells(self.starts[pairs.start : pairs.stop + 1] - mine.start, self.positions[mine], self.depth)
 
     def dense(self, values: NDArray[Any], first: int = 0, last: int | None = None) -> NDArray[Any]:
         """The table of all (pair, position), 0 where there is no cell; or its rows first to last."""
         last = self.pairs if last is None else last
         mine = slice(self.starts[first], self.starts[last])
         out = np.zeros((last - first, self.depth), dtype=values.dtype)
-        out[self.rows[mine] - first, self.positions[mine]] = values[mine]
+        out[self.rows_of(slice(first, last)) - first, self.positions[mine]] = values[mine]
         return out
 
 
@@ -203,6 +226,12 @@ class Places:
 
 
 @njit(nogil=True)
+def _add_by(positions: Any, values: Any, out: Any) -> None:  # pragma: no cover
+    for c in range(len(values)):
+        out[positions[c]] += values[c]
+
+
+@njit(nogil=True)
 def _extremes(at: Any, values: Any, least: Any, most: Any) -> None:  # pragma: no cover
     for c in range(len(at)):
         least[at[c]] = min(least[at[c]], values[c])
@@ -220,6 +249,23 @@ def _added(at: Codes, values: NDArray[Any], size: int) -> NDArray[Any]:
     """Σ of the values that go to each place; whole numbers stay whole."""
     sums = np.bincount(at, values, size)
     return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
+
+
+def short(codes: Codes) -> Any:
+    """Many codes in half the room, where they are small enough; few stay as they are."""
+    few = len(codes) <= FEW or codes.max(initial=0) >= 1 << 31 or codes.min(initial=0) < 0
+    return codes if few else codes.astype(np.int32)
+
+
+@njit(nogil=True)
+def _find(starts: Any, positions: Any, rows: Any, wanted: Any, out: Any) -> None:  # pragma: no cover
+    """Which cell each (row, position) is, -1 for none."""
+    for i in range(len(out)):
+        out[i] = -1
+        if rows[i] >= 0 and starts[rows[i]] < starts[rows[i] + 1]:
+            at = cell_at(starts, positions, rows[i], wanted[i])
+            if positions[at] == wanted[i]:
+                out[i] = at
 
 
 @njit(nogil=True)
@@ -241,20 +287,18 @@ def cell_at(starts: Any, positions: Any, row: Any, k: Any) -> Any:  # pragma: no
 def of_rankings(cells: Cells, tables: Sequence[Vector], rankings: Codes) -> Vector:
     """(T, G) the sums of tables over the cells of each ranking, (G, K) rows of the pairs, -1 beyond its end."""
     out = np.zeros((len(tables), len(rankings)))
-    if len(cells):
-        _of_rankings(cells.starts, cells.positions, np.stack(tables), rankings, out)
+    for table, sums in zip(tables if len(cells) else (), out, strict=False):
+        _of_rankings(cells.starts, cells.positions, table, rankings, sums)
     return out
 
 
 @njit(nogil=True)
-def _of_rankings(starts: Any, positions: Any, tables: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
+def _of_rankings(starts: Any, positions: Any, table: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
     for g in range(len(rankings)):
         for k in range(rankings.shape[1]):
             if rankings[g, k] < 0:
                 break
-            c = cell_at(starts, positions, rankings[g, k], k)
-            for t in range(len(tables)):
-                out[t, g] += tables[t, c]
+            out[g] += table[cell_at(starts, positions, rankings[g, k], k)]
 
 
-__all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings"]
+__all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings", "short"]

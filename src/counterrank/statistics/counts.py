@@ -18,9 +18,22 @@ from counterrank.statistics.days import DaySums
 from counterrank.statistics.item_chances import ItemChances
 from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.order import in_order
-from counterrank.statistics.pairs import Pairs, united
+from counterrank.statistics.pairs import FEW, Pairs, ranges, united
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
+
+SHORT = 1 << 19  # cells of a log that is one part
+PART = 1 << 17  # cells of a part of any other: 1 MB for each number that a cell has
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some queries, and where their pairs and cells stand: what adds up over queries is done part by part."""
+
+    first: int
+    last: int
+    pairs: slice
+    cells: slice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +68,40 @@ class Counts:
         """Impressions counted."""
         return int(self.impressions.sum())
 
-    @cached_property
+    @property
     def cell_queries(self) -> Codes:
-        """(C,) the query of each cell."""
-        return self.pairs.queries[self.cells.rows]
+        """(C,) the query of each cell: kept where they are few, else made anew."""
+        found: Codes | None = self.__dict__.get("_cell_queries")
+        if found is None:
+            found = np.repeat(np.arange(len(self.impressions)), np.diff(self.cells.starts[self.pairs.starts]))
+            if len(found) <= FEW:
+                self.__dict__["_cell_queries"] = found
+        return found
+
+    def parts(self) -> list[Part]:
+        """All queries, some at a time; a short log is one part."""
+        size = PART if len(self.cells) > SHORT else SHORT
+        return [self.part(*each) for each in ranges(self.cells.starts[self.pairs.starts], size)]
+
+    def part(self, first: int, last: int) -> Part:
+        """The queries first to last."""
+        mine = slice(int(self.pairs.starts[first]), int(self.pairs.starts[last]))
+        return Part(first, last, mine, self.cells.within(mine))
+
+    def runs(self, part: Part, of_pairs: bool = False) -> Codes:
+        """Where the cells of each query begin among those of a part, and where the last end; or the pairs."""
+        starts = self.pairs.starts[part.first : part.last + 1]
+        return np.asarray(starts - part.pairs.start if of_pairs else self.cells.starts[starts] - part.cells.start)
 
     @property
     def shown_first(self) -> Codes:
         """(P,) impressions that show the pair's item at position 1."""
-        rows = np.arange(len(self.pairs))
-        return self.cells.at(self.shown, rows, np.zeros_like(rows))
+        first = self.cells.starts[:-1]
+        some = np.flatnonzero(np.diff(self.cells.starts))
+        out = np.zeros(len(first), dtype=np.int64)
+        at = first[some]
+        out[some] = np.where(self.cells.positions[at] == 0, self.shown[at], 0)
+        return out
 
     @property
     def tally(self) -> Tally:
@@ -74,7 +111,13 @@ class Counts:
     @cached_property
     def places(self) -> Places:
         """The positions of queries that have cells."""
-        return Places.of(self.cell_queries, self.cells.positions, self.cells.depth, len(self.impressions))
+        return self.places_of(self.part(0, len(self.impressions)))
+
+    def places_of(self, part: Part) -> Places:
+        """Those of some queries, which are numbered from 0 on."""
+        size = part.last - part.first
+        queries = np.repeat(np.arange(size), np.diff(self.runs(part)))
+        return Places.of(queries, self.cells.positions[part.cells], self.cells.depth, size)
 
     def save(self, path: str | Path) -> None:
         """Write it as one .npz file, without pickles; `statistics.store.read_counts` reads it back."""
@@ -84,23 +127,16 @@ class Counts:
 
     def extended(self, queries: Codes, items: pa.Array) -> Counts:
         """The same counts with pairs added for items (as text) that the log never shows."""
-        old = self.pairs
-        fresh = items.unique()
-        fresh = fresh.filter(pa.array(old.item_ids.codes(fresh) < 0))
-        item_ids, code = old.item_ids, np.arange(len(old.item_ids))
-        if len(fresh):
+        old, item_ids = self.pairs, self.pairs.item_ids
+        named, mine = item_ids.codes(items), old.items
+        if (named < 0).any():
+            fresh = items.filter(pa.array(named < 0)).unique()
             item_ids, code = in_order(replace(item_ids, texts=pa.concat_arrays([item_ids.texts, fresh])))
-        pairs = Pairs.build(
-            old.query_ids,
-            item_ids,
-            np.concatenate([old.queries, queries]),
-            np.concatenate([code[old.items], item_ids.codes(items)]),
-            old.lengths,
-            old.positions,
-        )
+            named, mine = item_ids.codes(items), code[mine]
+        pairs = old.with_more(item_ids, mine, queries, named)
         if len(pairs) == len(old):
             return self
-        rows = pairs.find(old.queries, code[old.items])
+        rows = pairs.find(old.queries, mine)
         cells, order = self.cells.moved(rows, len(pairs))
         same, positions = np.arange(len(old.query_ids)), old.positions
         return replace(

@@ -26,14 +26,12 @@ def id_order(texts: pa.Array) -> Codes:
     """
     if len(texts) < 2:
         return np.arange(len(texts))
-    whole = pc.match_substring_regex(texts, _SHORT)
-    kind = pa.int64()
-    if not pc.all(whole).as_py():
-        whole, kind = pc.match_substring_regex(texts, _WHOLE), pa.decimal128(38, 0)
+    if pc.all(pc.match_substring_regex(texts, _SHORT)).as_py():
+        return np.argsort(texts.cast(pa.int64()).to_numpy())
+    whole = pc.match_substring_regex(texts, _WHOLE)
     numbers = np.flatnonzero(whole.to_numpy(zero_copy_only=False))
     others = np.flatnonzero(~whole.to_numpy(zero_copy_only=False))
-    sizes = texts.take(pa.array(numbers)).cast(kind)
-    by_size = np.argsort(sizes.to_numpy()) if kind == pa.int64() else pc.sort_indices(sizes).to_numpy()
+    by_size = pc.sort_indices(texts.take(pa.array(numbers)).cast(pa.decimal128(38, 0))).to_numpy()
     by_text = pc.sort_indices(texts.take(pa.array(others))).to_numpy()
     return np.concatenate([numbers[by_size.astype(np.int64)], others[by_text.astype(np.int64)]])
 

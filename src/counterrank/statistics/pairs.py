@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ from counterrank.compiled import njit
 from counterrank.ids import Codes, Ids
 from counterrank.records import dataclass
 from counterrank.statistics.order import in_order
+
+FEW = 1 << 20  # numbers that are kept though they are quickly made: 8 MB
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,19 @@ class Pairs:
     lengths: Codes  # (Q,)
     positions: int  # K
 
-    @cached_property
+    @property
     def queries(self) -> Codes:
-        """The query of each pair, (P,)."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        """The query of each pair, (P,): kept where they are few, else made anew."""
+        found: Codes | None = self.__dict__.get("_queries")
+        if found is None:
+            found = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+            if len(found) <= FEW:
+                self.__dict__["_queries"] = found
+        return found
+
+    def queries_of(self, first: int, last: int) -> Codes:
+        """The query of each pair of the queries first to last."""
+        return np.repeat(np.arange(first, last), np.diff(self.starts[first : last + 1]))
 
     @property
     def sizes(self) -> Codes:
@@ -47,20 +57,13 @@ class Pairs:
         """The row of each (query, item), -1 where there is none (or a code is -1)."""
         if len(self.items) == 0:
             return np.full(len(queries), -1, dtype=np.int64)
-        keys = (self.queries << 32) | self.items
-        wanted = (queries << 32) | items
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where((keys[at] == wanted) & (queries >= 0) & (items >= 0), at, -1)
+        out = np.empty(len(queries), dtype=np.int64)
+        _find(self.starts, self.items, queries, items, out)
+        return out
 
     def blocks(self, numbers: int) -> list[tuple[int, int]]:
         """Ranges of queries whose (pair × position) tables have so many numbers at most, or are of one query."""
-        upto = self.starts * max(self.positions, 1)
-        out, first, size = [], 0, len(self.starts) - 1
-        while first < size:
-            last = int(np.searchsorted(upto, upto[first] + numbers, side="right")) - 1
-            out.append((first, min(max(last, first + 1), size)))
-            first = out[-1][1]
-        return out
+        return ranges(self.starts * max(self.positions, 1), numbers)
 
     def rows_of(self, other: Pairs) -> Codes:
         """The row here of each pair of `other`, which has the same queries and maybe fewer items; -1 for none."""
@@ -69,20 +72,49 @@ class Pairs:
             items = self.item_ids.codes(other.item_ids.texts)[items]
         return self.find(other.queries, items)
 
+    def with_more(self, item_ids: Ids, mine: Codes, queries: Codes, items: Codes) -> Pairs:
+        """These pairs, whose items are `mine` under the codes of `item_ids`, and others."""
+        keys = np.concatenate([(self.queries << 32) | mine, (queries << 32) | items])
+        return self._of_keys(keys, self.query_ids, item_ids, self.lengths, self.positions)
+
     @classmethod
     def build(
         cls, query_ids: Ids, item_ids: Ids, queries: Codes, items: Codes, lengths: Codes, positions: int
     ) -> Pairs:
         """From (query, item) codes in any order, repeats allowed."""
-        keys = sorted_once((queries << 32) | items)
-        starts = np.searchsorted(keys >> 32, np.arange(len(query_ids) + 1))
-        return cls(query_ids, item_ids, starts, keys & 0xFFFFFFFF, lengths, positions)
+        return cls._of_keys((queries << 32) | items, query_ids, item_ids, lengths, positions)
+
+    @classmethod
+    def _of_keys(cls, keys: Codes, query_ids: Ids, item_ids: Ids, lengths: Codes, positions: int) -> Pairs:
+        """From query·2³² + item in any order, which are sorted where they stand."""
+        keys.sort()
+        keys = keys[_first_of_equals(keys)]
+        starts = np.searchsorted(keys, np.arange(len(query_ids) + 1) << 32)
+        keys &= 0xFFFFFFFF
+        items: Any = keys if len(keys) <= FEW or len(item_ids) >= 1 << 31 else keys.astype(np.int32)
+        return cls(query_ids, item_ids, starts, items, lengths, positions)
+
+
+def ranges(upto: Codes, numbers: int) -> list[tuple[int, int]]:
+    """Ranges of things that have so many numbers at most, or are one; `upto` says how many those before each have."""
+    out, first, size = [], 0, len(upto) - 1
+    while first < size:
+        last = int(np.searchsorted(upto, upto[first] + numbers, side="right")) - 1
+        out.append((first, min(max(last, first + 1), size)))
+        first = out[-1][1]
+    return out
 
 
 def sorted_once(keys: Codes) -> Codes:
     """The distinct numbers, rising. NumPy's own `unique` may hash them first, which takes far longer than sorting."""
     rising = np.sort(keys)
-    return rising[np.concatenate([[True], rising[1:] != rising[:-1]])] if len(rising) else rising
+    return rising[_first_of_equals(rising)]
+
+
+def _first_of_equals(rising: Codes) -> NDArray[np.bool_]:
+    first = np.ones(len(rising), dtype=np.bool_)
+    np.not_equal(rising[1:], rising[:-1], out=first[1:])
+    return first
 
 
 def united(a: Pairs, b: Pairs) -> tuple[Pairs, list[Codes], list[Codes]]:
@@ -120,6 +152,25 @@ def add_runs(starts: Any, values: Any, out: Any) -> None:  # pragma: no cover
     for run in range(len(out)):
         for at in range(starts[run], starts[run + 1]):
             out[run] += values[at]
+
+
+@njit(nogil=True)
+def _find(starts: Any, items: Any, queries: Any, wanted: Any, out: Any) -> None:  # pragma: no cover
+    """The row of each (query, item): the items of a query rise."""
+    for i in range(len(out)):
+        out[i] = -1
+        if queries[i] < 0 or wanted[i] < 0:
+            continue
+        low, high = starts[queries[i]], starts[queries[i] + 1]
+        end = high
+        while low < high:
+            at = (low + high) // 2
+            if items[at] < wanted[i]:
+                low = at + 1
+            else:
+                high = at
+        if low < end and items[low] == wanted[i]:
+            out[i] = low
 
 
 def sum_by(codes: Codes, values: NDArray[Any], size: int) -> NDArray[np.float64]:

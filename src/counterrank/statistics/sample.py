@@ -74,6 +74,8 @@ def first_pairs(pairs: Pairs, shown: Codes, per_row: float) -> NDArray[np.bool_]
     of = pairs.queries
     chosen, left = _fitting(np.where(broken, 0, sizes), room)
     out: NDArray[np.bool_] = chosen[of] & (shown > 0)
+    if not broken.any():
+        return out
     parts, _ = _fitting(np.where(broken[of], shown, 0), left)
     return out | parts
 

@@ -45,7 +45,7 @@ class PageSums:
     def influence(self, evidence: Evidence, shift: float, value: Vector | float, gain: float = 1.0) -> Influence:
         """`gain` times w·(reward − shift), less value, which may be one per query."""
         counts, sums, u = evidence.counts, self.sums, self.u
-        out = np.zeros(len(counts.impressions)) + value
+        out = np.broadcast_to(np.asarray(value, dtype=np.float64), len(counts.impressions))
         back = gain * (sums.free_credit - shift * sums.free_mass) / counts.impressions - out
 
         def moved(chunk: Rankings) -> Moved:
@@ -116,7 +116,7 @@ def _regressed(evidence: Evidence, gamma: LogGamma) -> ListSums:
     variance = float(squares.sum()) / spare if spare > NONE else 0.0
     if spare < FEW:  # too few degrees of freedom to tell how much a reward varies
         variance = max(variance, overall_variance(evidence))
-    none = np.zeros((5, len(credit)))
+    none = np.broadcast_to(0.0, (5, len(credit)))
     return ListSums(
         credit=credit,
         mass=mass,

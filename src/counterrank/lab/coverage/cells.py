@@ -60,6 +60,9 @@ class WorldCells:
         part = query, coded[query, ranking, outcome], self.numbers[query, ranking, outcome], none
         return Sample.gathered([part], pairs.positions, self.counts.total)
 
+    def adopt(self, counts: Counts) -> None:
+        """All of it is small."""
+
     def moments(self, coefficients: Coefficients) -> Moments:
         world, pairs = self.world, self.counts.pairs
         rows = pairs.starts[:-1, None, None] + world.rankings  # (Q, R, K)
@@ -69,7 +72,7 @@ class WorldCells:
         spreads: list[Spreads] = []
         moved: list[NDArray[np.float64]] = []
         for weight, offset, scale, constant in zip(
-            coefficients.weight, coefficients.offset, coefficients.scale, coefficients.constant, strict=True
+            *coefficients.whole(), coefficients.scale, coefficients.constant, strict=True
         ):
             w = coefficients.cells.dense(weight)[rows, at]  # (Q, R, K)
             term = (w * scale) @ world.clicks.T  # (Q, R, O)

@@ -1,0 +1,35 @@
+"""Memory that is free in this process, given back to the system."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+_MMAP_THRESHOLD = -3  # of malloc.h
+_LARGE = 1 << 20  # bytes
+
+
+def give_back() -> None:
+    """After large tables have gone: what lies between arrays that stay would else count as taken until the end."""
+    pa.default_memory_pool().release_unused()
+    if (trim := _of_c("malloc_trim")) is not None:
+        trim(0)
+
+
+def give_back_at_once() -> None:
+    """From now on large arrays go back as soon as they are free. They take longer to make then: for long work alone."""
+    if (option := _of_c("mallopt")) is not None:
+        option(_MMAP_THRESHOLD, _LARGE)
+
+
+@cache
+def _of_c(name: str) -> Any:
+    """A function of the C library, where it has it."""
+    try:
+        return getattr(ctypes.CDLL(None), name) if sys.platform == "linux" else None
+    except (AttributeError, OSError):
+        return None
