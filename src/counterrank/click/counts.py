@@ -96,9 +96,7 @@ class ClickCounts:
             raise InputError("rankings were not counted: count the log with rankings=True")
         queries, rows, often = [], [], []
         texts = self.pairs.item_ids.texts
-        place = np.empty(
-            len(texts) + 1, dtype=np.int64
-        )  # of each item in the order of texts
+        place = np.empty(len(texts) + 1, dtype=np.int64)  # of each item in the order of texts
         place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
         place[-1] = -1
         for chunk in chunks:
