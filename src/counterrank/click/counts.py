@@ -95,27 +95,27 @@ class ClickCounts:
         else:
             raise InputError("rankings were not counted: count the log with rankings=True")
         queries, rows, often = [], [], []
+        texts = self.pairs.item_ids.texts
+        place = np.empty(len(texts) + 1, dtype=np.int64)  # of each item in the order of texts
+        place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
+        place[-1] = -1
         for chunk in chunks:
-            best = self._best(chunk.queries, chunk.rows, chunk.impressions)
+            best = self._best(chunk.queries, chunk.rows, chunk.impressions, place)
             queries.append(chunk.queries[best])
             rows.append(chunk.rows[best])
             often.append(chunk.impressions[best])
         of, lists, n = np.concatenate(queries), np.concatenate(rows), np.concatenate(often)
-        best = self._best(of, lists, n)
+        best = self._best(of, lists, n, place)
         out, count = np.full((len(self.impressions), lists.shape[1]), -1), np.zeros(len(self.impressions))
         out[of[best]], count[of[best]] = lists[best], n[best]
         return out, count.astype(np.int64)
 
-    def _best(self, queries: Codes, rows: Codes, often: Any) -> Codes:
-        """The group of each query that came most often."""
+    def _best(self, queries: Codes, rows: Codes, often: Any, place: Codes) -> Codes:
+        """The group of each query that came most often; of equals the first by the places of its items."""
         most = np.zeros(len(self.impressions))
         np.maximum.at(most, queries, often)
         tied = np.flatnonzero(often == most[queries])
-        texts = self.pairs.item_ids.texts
-        place = np.empty(len(texts) + 1, dtype=np.int64)
-        place[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
-        place[-1] = -1
-        ids = np.append(self.pairs.items, len(texts))[rows[tied]]
+        ids = np.append(self.pairs.items, len(place) - 1)[rows[tied]]
         order = np.lexsort((*place[ids].T[::-1], queries[tied]))
         tied = tied[order]
         return tied[np.r_[True, queries[tied][1:] != queries[tied][:-1]]]
