@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.special import betaincinv
 from scipy.stats import beta as beta_distribution
 from scipy.stats import norm
 
 from counterrank.posterior import BOUNDS
+from counterrank.posterior.bounds import quantile
 
 RNG = np.random.default_rng(1)
 LOOKS = np.concatenate([RNG.integers(1, 300, 40), [1, 1, 5, 5]]).astype(float)
@@ -79,3 +81,13 @@ def test_hoeffding_and_kl_cover_whatever_the_truth() -> None:
             for delta in (0.1, 0.5):
                 lower = BOUNDS[name].lower(clicks, np.full(runs, float(n)), delta, clicks, clicks)
                 assert (lower <= truth).mean() >= 1 - delta
+
+
+def test_quantiles_of_items_that_have_seen_the_same_are_those_of_each() -> None:
+    rng = np.random.default_rng(0)
+    clicks = rng.integers(0, 3, 5000).astype(float)
+    looks = clicks + rng.integers(0, 3, 5000)
+    alpha, beta = rng.choice([0.3, 2.0], 5000), rng.choice([1.0, 7.7], 5000)
+    level = rng.choice([0.05, 0.5], 5000)
+    expected = betaincinv(alpha + clicks, beta + (looks - clicks), level)
+    assert (quantile(clicks, looks, level, alpha, beta) == expected).all()

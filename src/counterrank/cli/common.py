@@ -82,9 +82,11 @@ def console() -> Console:
     return out if out.is_terminal or os.environ.get("COLUMNS") else Screen(width=100)
 
 
-def print_json(text: str) -> None:
-    """JSON on stdout, in characters that it has."""
-    typer.echo(fitting(text, getattr(sys.stdout, "encoding", None)))
+def print_json(text: str | Iterator[str]) -> None:
+    """JSON on stdout, whole or bit by bit, in characters that it has."""
+    for part in [text] if isinstance(text, str) else text:
+        typer.echo(fitting(part, getattr(sys.stdout, "encoding", None)), nl=False)
+    typer.echo()
 
 
 COLOURS = {"trust": "green", "caution": "yellow", "do not trust": "red"}

@@ -116,7 +116,7 @@ def optimize(
     if out is not None:
         write_table(result.policy_rows(), out)
     if answer.as_json:
-        print_json(result.to_json())
+        print_json(result.json_parts())
         return
     header, body = result.cells()
     print_table(header, body, title=result.summary(), texts=(0, 1, len(header) - 1))

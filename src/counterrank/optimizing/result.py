@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,12 @@ from counterrank.optimizing.holdout import HeldOut
 from counterrank.policy import Table
 from counterrank.records import dataclass
 from counterrank.result.answer import Answer
-from counterrank.screen import visible
+from counterrank.screen import json_text, visible
 from counterrank.words import counted, number
 
 SHOWN = 10  # rankings in the table for people
 WIDE = 48  # signs of a ranking there
+_AT_ONCE = 1 << 14  # rankings that are put into words at a time
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -80,11 +83,27 @@ class Optimization(Answer):
         return {"lower": None, "prior": None}
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [
+        return self._dict(self._listed(0, len(self.values)))
+
+    def json_parts(self) -> Iterator[str]:
+        whole, empty = json_text(self._dict([])), '"rankings": []}'
+        if not whole.endswith(empty):
+            raise AssertionError("rankings come last")
+        yield whole.removesuffix("]}")
+        for first in range(0, len(self.values), _AT_ONCE):
+            text = json_text(self._listed(first, min(first + _AT_ONCE, len(self.values))))
+            yield (", " if first else "") + text[1:-1]
+        yield "]}"
+
+    def _listed(self, first: int, last: int) -> list[dict[str, Any]]:
+        """What is said of rankings first to last."""
+        return [
             {"query": query, "items": items, "value": value, **self.row_details(r), "reason": reason}
             | ({} if self.probability is None else {"probability": float(self.probability[r])})
-            for r, (query, items, value, reason) in enumerate(self._rows(len(self.values)))
+            for r, (query, items, value, reason) in enumerate(self._rows(first, last), first)
         ]
+
+    def _dict(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         common = {
             "by": self.by, "metric": self.metric, "impressions": self.impressions, "covered": self.covered,
             "positions": self.positions, "delta": None, "prior": None,
@@ -111,7 +130,7 @@ class Optimization(Answer):
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The first rankings, for people."""
         body = []
-        for r, (query, items, value, reason) in enumerate(self._rows(min(SHOWN, len(self.values)))):
+        for r, (query, items, value, reason) in enumerate(self._rows(0, min(SHOWN, len(self.values)))):
             chance = [] if self.probability is None else [number(float(self.probability[r]), 3)]
             body.append([_one_line(str(query)), _joined(items), *chance, number(value), reason])
         chance = [] if self.probability is None else ["chance"]
@@ -122,12 +141,13 @@ class Optimization(Answer):
         what = ("more query", "more queries") if self.probability is None else ("more ranking", "more rankings")
         return ([f"and {counted(left, *what)}"] if left > 0 else []) + [*self.notes, self.reading.line()]
 
-    def _rows(self, size: int) -> list[tuple[Any, list[Any], float | None, str]]:
-        queries = self.query_ids.native(self.queries[:size])
-        items = self.item_ids.native(self.items[: self.offsets[size]])
-        ends = self.offsets.tolist()
-        values = [float(v) if np.isfinite(v) else None for v in self.values[:size]]
-        return [(queries[r], items[ends[r] : ends[r + 1]], values[r], self.reasons[r]) for r in range(size)]
+    def _rows(self, first: int, last: int) -> list[tuple[Any, list[Any], float | None, str]]:
+        queries = self.query_ids.native(self.queries[first:last])
+        items = self.item_ids.native(self.items[self.offsets[first] : self.offsets[last]])
+        ends = (self.offsets[first : last + 1] - self.offsets[first]).tolist()
+        lists = [items[begin:end] for begin, end in pairwise(ends)]
+        values = [float(v) if np.isfinite(v) else None for v in self.values[first:last]]
+        return list(zip(queries, lists, values, self.reasons[first:last], strict=True))
 
     def _lists(self, ids: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array(self.offsets, pa.int32()), ids.take(pa.array(self.items)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -44,7 +45,11 @@ class Answer(ABC):
         return []
 
     def to_json(self) -> str:
-        return json_text(self.to_dict())
+        return "".join(self.json_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """The JSON bit by bit, for answers that are long."""
+        yield json_text(self.to_dict())
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of its table."""

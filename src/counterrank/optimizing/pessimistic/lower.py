@@ -63,9 +63,10 @@ def error_bound(stock: Stock, delta: float, positions: Codes) -> Vector:
     width = np.sqrt(
         np.divide(np.log(2 * number / delta), 2 * stock.looks, out=np.full(len(pairs), np.inf), where=stock.looks > 0)
     )
-    width = np.where(stock.allowed, width, -1.0)
-    order = np.lexsort((-width, pairs.queries))
-    rank = np.arange(len(order)) - pairs.starts[pairs.queries[order]]
-    used = order[(rank < positions[pairs.queries[order]]) & stock.allowed[order]]
-    total = 2 * sum_by(pairs.queries[used], width[used], len(pairs.query_ids))
+    width[~stock.allowed] = -1.0
+    queries = pairs.queries
+    order = np.lexsort((-width, queries))  # by query, as the pairs are
+    rank = np.arange(len(order)) - pairs.starts[queries]
+    used = order[(rank < positions[queries]) & stock.allowed[order]]
+    total = 2 * sum_by(queries[used], width[used], len(pairs.query_ids))
     return np.where(np.isfinite(total), total, np.nan)

@@ -68,6 +68,7 @@ def pessimistic_from_log(
     strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
     values, logged = (value_of(each, lower, stock.heights, CLICK_WORTHS[click_model].additive) for each in (rows, had))
     ranked, (offsets, items) = rows[rows >= 0], flat(rows, pairs.items)
+    bounds = lower[ranked]
     share = counts.impressions / counts.total
     value, before = float(share @ values), float(share @ logged)
     said = remarks(
@@ -75,6 +76,7 @@ def pessimistic_from_log(
     )
     if candidates is None:
         said += clicks_lost(stock, click_model, lower, rows, places, counts.impressions)
+    del lower, rows, had, places  # large, and not needed for what follows
     return Pessimistic(
         by="pessimistic",
         metric="clicks",
@@ -96,7 +98,7 @@ def pessimistic_from_log(
         guarantee=guarantee,
         prior=fitted,
         deltas=asked.levels(stock, level),
-        lower=lower[ranked],
+        lower=bounds,
         clicks=stock.clicks[ranked],
         looks=stock.looks[ranked],
         error_bound=error_bound(stock, level, lengths),
@@ -131,6 +133,7 @@ def _ranked(
     most, back = most_logged(counts, lengths), pairs.rows_of(counts.pairs)
     had, places = np.append(back, -1)[most], np.full(len(pairs), len(pairs))
     places[back] = logged_places(counts, most)
+    del most, back
     rows = best_lists(lower, stock.allowed, pairs, stock.heights, np.where(kept, 0, lengths), places)
     rows, had = _as_wide(rows, had)
     return np.where(kept[:, None], had, rows), had, places

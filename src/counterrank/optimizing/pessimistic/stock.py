@@ -125,9 +125,10 @@ def logged_places(counts: ClickCounts, most: Codes) -> Codes:
     shown = counts.cells.by_pair(counts.shown)
     total = counts.cells.weighed(counts.shown, np.arange(counts.cells.depth, dtype=np.float64))
     depth = np.divide(total, shown, out=np.full(len(shown), np.inf), where=shown > 0)
-    out = np.empty(len(place), dtype=np.int64)
-    out[np.lexsort((depth, -shown, place))] = np.arange(len(place))
-    return out
+    del total, inside
+    order = np.lexsort((depth, -shown, place))
+    place[order] = np.arange(len(place))
+    return place
 
 
 def most_logged(counts: ClickCounts, lengths: Codes) -> Codes:

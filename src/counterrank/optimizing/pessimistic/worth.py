@@ -61,15 +61,15 @@ def best_lists(
     position.
     """
     size, positions = len(lengths), max(int(lengths.max(initial=0)), 1)
-    level = np.where(np.isnan(lower), -np.inf, lower)
+    level, queries = np.where(np.isnan(lower), np.inf, -lower), pairs.queries
     place = np.arange(len(level)) if logged is None else logged
-    order = np.lexsort((place, -level, ~allowed, pairs.queries))
-    rank = np.arange(len(order)) - pairs.starts[pairs.queries[order]]
-    taken = allowed[order] & (rank < lengths[pairs.queries[order]])
+    order = np.lexsort((place, level, ~allowed, queries))  # by query, as the pairs are
+    rank = np.arange(len(order)) - pairs.starts[queries]
+    taken = allowed[order] & (rank < lengths[queries])
     inside = np.arange(positions) < lengths[:, None]
     places = np.argsort(np.where(inside, -wide(heights, size, positions), np.inf), axis=1, kind="stable")
     out = np.full((size, positions), -1, dtype=np.int64)
-    query = pairs.queries[order[taken]]
+    query = queries[taken]
     out[query, places[query, rank[taken]]] = order[taken]
     return out
 
