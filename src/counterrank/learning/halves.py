@@ -38,6 +38,9 @@ class Halves:
     def pairs(self) -> Pairs:
         return self.counts.pairs
 
+    def adopt(self, counts: Counts) -> None:
+        """As of a pass over the log; here patterns go on by the pairs that they were counted by."""
+
 
 def read_halves(
     log: Log, other: Log | None, *, share: float, seed: int, top: int | None, engine: str | Engine

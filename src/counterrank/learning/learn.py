@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -141,7 +140,7 @@ class Level:
 
 
 def _level(setting: LearnSetting, halves: Halves, parted: Halves, segments: Segments | None) -> Level:
-    run: Any = SimpleNamespace(counts=halves.counts)
+    run: Any = halves
     evidence = setting.evidence(run, frozenset({Need.CLICKS, Need.EXAMINATION}))
     pairs = evidence.counts.pairs
     rows, same = pairs.rows_of(halves.pairs), np.arange(len(pairs.query_ids))
