@@ -192,7 +192,7 @@ def with_days(log: str) -> str:
 
     path = Path(log).with_suffix(".days.parquet")
     if not path.exists():
-        rows = f"SELECT *, '2024-01-0' || (1 + row_number() OVER () % 7) AS day FROM '{log}'"  # noqa: S608
+        rows = f"SELECT *, '2024-01-0' || (1 + row_number() OVER () % 7) AS day FROM '{log}'"
         duckdb.sql(f"COPY ({rows}) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 131072)")
     return str(path)
 
