@@ -16,6 +16,7 @@ from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 FEW = 30  # repeats below which nobody can tell how much a ranking's reward varies
+_AT_ONCE = 1 << 18  # groups that are looked at in one go
 Chunks = Callable[[], Iterator[Rankings]]
 
 
@@ -56,11 +57,13 @@ def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads
     influences = term = weight = NOTHING
     for chunk in chunks():
         n, moved = chunk.impressions, influence(chunk)
-        reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
-        part = moved.slope * reward
-        influences += Histogram.of((part + moved.level).ravel(), often.ravel())
-        term += Histogram.of((part + moved.term).ravel(), often.ravel())
-        weight += Histogram.of(moved.weight, n)
+        for first in range(0, len(n), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            reward, often = two_points(n[some], chunk.reward[some], chunk.reward2[some], evidence.of_clicks)
+            part = moved.slope[some] * reward
+            influences += Histogram.of((part + moved.level[some]).ravel(), often.ravel())
+            term += Histogram.of((part + moved.term[some]).ravel(), often.ravel())
+            weight += Histogram.of(moved.weight[some], n[some])
     return Spreads(influences, term, weight)
 
 
