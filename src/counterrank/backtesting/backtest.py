@@ -132,7 +132,7 @@ def backtest(
     )
     measured = measure(counts, wanted, question)
     days, errors = measured.days, measured.errors
-    if not errors.tested.any():
+    if not len(errors.tested):
         raise Unanswerable(
             f"{log.name}: no query has {min_impressions} or more impressions both on a day and on its other days: "
             "give a longer log, or a smaller min_impressions"

@@ -26,7 +26,7 @@ PATTERNS = 1 << 18  # that a thread looks at in one go, or those of one query
 
 @dataclass(frozen=True)
 class Errors:
-    """Sums over the tested query-days of each unit: a query, or, to look at one query, each of its days.
+    """Sums over the tested query-days of each unit that has some: a query, or, to look at one query, each of its days.
 
     They add, so any set of units can be taken out and averaged anew.
     """
@@ -35,11 +35,7 @@ class Errors:
     tested: Vector  # (U,) query-days
     squared: NDArray[np.float64]  # (U, problems, columns) Σ (V̂ − V)²
     noise: NDArray[np.float64]  # (U, problems) Σ s²/n: the variance of the days' own means
-    undefined: NDArray[np.int64]  # (U, problems, columns) query-days where the log's mean stood in
-
-    def take(self, units: NDArray[np.int64]) -> Errors:
-        """The errors of these units."""
-        return Errors(self.columns, self.tested[units], self.squared[units], self.noise[units], self.undefined[units])
+    undefined: NDArray[np.int64]  # (problems, columns) query-days where the log's mean stood in
 
     def rmse(self) -> NDArray[np.float64]:
         """(problems, columns)"""
@@ -55,16 +51,15 @@ class Errors:
 
     def replicates(self, seed: int, count: int) -> NDArray[np.float64]:
         """(count, problems, columns): the errors on `count` draws of as many units, with replacement."""
-        used = np.flatnonzero(self.tested)
-        units, shape = len(used), self.squared.shape[1:]
-        flat = self.squared[used].reshape(units, -1)
+        units, shape = len(self.tested), self.squared.shape[1:]
+        flat = self.squared.reshape(units, -1)
         rng = np.random.default_rng(seed)
         out = np.empty((count, flat.shape[1]))
         step = max(1, BLOCK // units)
         for start in range(0, count, step):
             stop = min(start + step, count)
             times = rng.multinomial(units, np.full(units, 1 / units), size=stop - start).astype(np.float64)
-            out[start:stop] = (times @ flat) / (times @ self.tested[used])[:, None]
+            out[start:stop] = (times @ flat) / (times @ self.tested)[:, None]
         return np.asarray(np.sqrt(out).reshape(count, *shape))
 
 
@@ -87,9 +82,12 @@ class Asked:
         """(C,) whether both the day and the query's other days have enough impressions."""
         return (days.others >= max(self.min_impressions, 1)) & (days.impressions >= self.min_impressions)
 
-    def units(self, days: QueryDays) -> tuple[Codes, int]:
-        """(C,) the unit of each cell, and how many there are."""
-        return (days.query, len(days.names)) if self.unit == "query" else (np.arange(len(days.query)), len(days.query))
+    def units(self, days: QueryDays) -> tuple[Codes, Codes]:
+        """The cells that are tested, and the unit of each, rising, as numbers from 0 on."""
+        cells = np.flatnonzero(self.tested(days))
+        if self.unit == "day":
+            return cells, np.arange(len(cells))
+        return cells, np.unique(days.query[cells], return_inverse=True)[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +98,7 @@ class Part:
     truth: NDArray[np.float64]  # (C, problems) the mean reward of each day
     squares: NDArray[np.float64]  # (C, problems) Σ reward² of each day
     squared: NDArray[np.float64]  # (U, problems, columns)
-    undefined: NDArray[np.int64]  # (U, problems, columns)
+    undefined: NDArray[np.int64]  # (problems, columns)
     predicted: Vector | None  # (C,) by the estimator that is calibrated
 
 
@@ -128,13 +126,14 @@ def measure(counts: Counts, wanted: NDArray[np.bool_], asked: Asked) -> Measured
     days = QueryDays.joined([part.days for part in parts])
     truths, squares = (np.concatenate(each) for each in zip(*((p.truth, p.squares) for p in parts), strict=True))
     predicted = [part.predicted for part in parts if part.predicted is not None]
-    tested, (of, size) = asked.tested(days), asked.units(days)
-    noise = np.zeros((size, len(asked.problems)))
+    cells, of = asked.units(days)
+    tested = np.bincount(of).astype(np.float64)
+    noise = np.zeros((len(tested), len(asked.problems)))
     for i in range(len(asked.problems)):
         variance = variance_within(days, truths[:, i], squares[:, i])
-        noise[:, i] = sums(of, np.where(tested, variance / days.impressions, 0.0), size)
-    squared, undefined = (np.concatenate(each) for each in zip(*((p.squared, p.undefined) for p in parts), strict=True))
-    errors = Errors(asked.columns, sums(of, tested, size), squared, noise, undefined)
+        noise[:, i] = sums(of, (variance / days.impressions)[cells], len(tested))
+    undefined = np.sum([part.undefined for part in parts], axis=0)
+    errors = Errors(asked.columns, tested, np.concatenate([p.squared for p in parts]), noise, undefined)
     return Measured(days, errors, truths, squares, np.concatenate(predicted) if predicted else None)
 
 
@@ -162,19 +161,19 @@ def _part(days: Days, asked: Asked) -> Part:
     Where an estimate is undefined the mean of the other days stands in, so that all estimators are judged on the same
     query-days.
     """
-    tested, (of, size) = asked.tested(days), asked.units(days)
-    problems, columns = asked.problems, asked.columns
+    cells, of = asked.units(days)
+    problems, columns, size = asked.problems, asked.columns, int(of.max(initial=-1)) + 1
     where = {column: at for at, column in enumerate(columns)}
     squared = np.zeros((size, len(problems), len(columns)))
-    undefined = np.zeros(squared.shape, dtype=np.int64)
+    undefined = np.zeros(squared.shape[1:], dtype=np.int64)
     truths = [truth(days, problem.weights) for problem in problems]
-    fallback = [means(days, problem.weights) for problem in problems]
+    fallback = [means(days, problem.weights)[cells] for problem in problems]
     for i, name, clip, value in day_values(days, problems, asked.names, asked.clips):
+        at, value = where[name, clip], value[cells]
         lost = np.isnan(value)
-        error = np.where(lost, fallback[i], value) - truths[i]
-        at = where[name, clip]
-        squared[:, i, at] = sums(of, np.where(tested, error**2, 0.0), size)
-        undefined[:, i, at] = sums(of, lost & tested, size)
+        error = np.where(lost, fallback[i], value) - truths[i][cells]
+        squared[:, i, at] = sums(of, error**2, size)
+        undefined[i, at] = np.count_nonzero(lost)
     predicted = None
     if asked.calibrated is not None:
         name, clip = asked.calibrated

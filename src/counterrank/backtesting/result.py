@@ -152,8 +152,8 @@ def summarise(
     seed: int, notes: list[str], reading: Reading,
 ) -> Backtest:  # fmt: skip
     """The errors as a result: intervals by resampling, and a recommendation for each problem."""
-    draws = errors.replicates(seed, count) if np.count_nonzero(errors.tested) > 1 else None
-    rmse, floor, undefined = errors.rmse(), errors.floor(), errors.undefined.sum(axis=0)
+    draws = errors.replicates(seed, count) if len(errors.tested) > 1 else None
+    rmse, floor, undefined = errors.rmse(), errors.floor(), errors.undefined
     mean = errors.columns.index((LOG_MEAN, np.inf))
     rows = []
     for i, problem in enumerate(problems):
