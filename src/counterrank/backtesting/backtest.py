@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.backtesting.calibration import calibrate
-from counterrank.backtesting.days import Days, Vector
-from counterrank.backtesting.days import squares as sum_squares
-from counterrank.backtesting.errors import measure
+from counterrank.backtesting.days import Days, Vector, by_day, sums
+from counterrank.backtesting.errors import Asked, Column, measure
 from counterrank.backtesting.result import Backtest, summarise
 from counterrank.backtesting.values import Weighing, can_test
 from counterrank.click.curve import curve_of
@@ -23,7 +22,7 @@ from counterrank.errors import InputError, Unanswerable, unknown
 from counterrank.estimate import ESTIMATORS, LOG_MEAN
 from counterrank.estimate.choose import choose_estimators
 from counterrank.ids import Ids
-from counterrank.log import Log, read_log
+from counterrank.log import Log, Reading, read_log
 from counterrank.policy.base import id_text
 from counterrank.records import dataclass
 from counterrank.setting.options import (
@@ -35,6 +34,7 @@ from counterrank.setting.options import (
     is_fitted,
     position_weights,
 )
+from counterrank.statistics.counts import Counts
 
 CLIPS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
 PROBLEMS = ("K=2", "K=3", "all", "dcg")
@@ -118,37 +118,46 @@ def backtest(
         if number < 1:
             raise InputError(f"{what} is {number}: expected 1 or more")
     log.need_days()
-    run = open_engine(engine).count(log, Days.plan())
-    days = Days.of(run.counts)
-    if len(np.unique(days.day)) < 2:
-        raise Unanswerable(
-            f"{log.name}: all impressions are of day {days.day[0]}, but a backtest needs two days or more: "
-            "give a longer log"
-        )
-    curve, notes = _examination(examination, days)
-    weighings = [_weighing(problem, days.positions, curve) for problem in asked]
-    squares = sum_squares(run.counts, np.stack([each.weights for each in weighings]))
-    wanted = _wanted(days, queries)
-    kept, seen = days.only(wanted), wanted[days.query]
-    alone = len(kept.names) == 1
-    errors = measure(kept, weighings, squares[seen], names, limits, min_impressions, unit="day" if alone else "query")
-    if not errors.tested.any():
+    counts, reading = _counted(log, open_engine(engine))
+    curve, notes = _examination(examination, counts)
+    wanted = _wanted(counts, queries)
+    alone = np.count_nonzero(wanted) == 1
+    question = Asked(
+        problems=[_weighing(problem, counts.pairs.positions, curve) for problem in asked],
+        names=names,
+        clips=limits,
+        min_impressions=min_impressions,
+        unit="day" if alone else "query",
+        calibrated=None if calibrated is None else _one(*calibrated),
+    )
+    measured = measure(counts, wanted, question)
+    days, errors = measured.days, measured.errors
+    if not len(errors.tested):
         raise Unanswerable(
             f"{log.name}: no query has {min_impressions} or more impressions both on a day and on its other days: "
             "give a longer log, or a smaller min_impressions"
         )
-    said = [*run.reading.notes, *notes]
+    said = [*reading.notes, *notes]
     names_of = [p.name for p in asked]
     result = summarise(
-        kept, errors, names_of, curve, alone, confidence, count=replicates, seed=seed, notes=said, reading=run.reading
+        days, errors, names_of, curve, alone, confidence, count=replicates, seed=seed, notes=said, reading=reading
     )
-    if calibrated is None:
-        return result
-    name, clip = calibrated
-    return replace(result, calibration=calibrate(kept, weighings[0], squares[seen, 0], *_one(name, clip)))
+    return result if calibrated is None else replace(result, calibration=calibrate(measured, calibrated[0]))
 
 
-def _one(name: str, clip: float) -> tuple[str, float]:
+def _counted(log: Log, engine: Engine) -> tuple[Counts, Reading]:
+    """The counts of a log of two days or more. The rows behind them are let go."""
+    run = engine.count(log, Days.plan())
+    days = by_day(run.counts).day
+    if days.min() == days.max():
+        raise Unanswerable(
+            f"{log.name}: all impressions are of day {days[0]}, but a backtest needs two days or more: "
+            "give a longer log"
+        )
+    return run.counts, run.reading
+
+
+def _one(name: str, clip: float) -> Column:
     """A single estimator that can be tested, and its clip."""
     _check_tested(name)
     return name, check_clip(clip) if ESTIMATORS[name].clips else np.inf
@@ -201,24 +210,26 @@ def _weighing(problem: Problem, positions: int, curve: Vector) -> Weighing:
     return Weighing(problem.name, cut, theta, curve)
 
 
-def _examination(given: str | Sequence[float], days: Days) -> tuple[Vector, list[str]]:
+def _examination(given: str | Sequence[float], counts: Counts) -> tuple[Vector, list[str]]:
     if isinstance(given, str) and is_fitted(given):
-        fit = curve_of(given, days.tally())
+        fit = curve_of(given, counts.tally)
         return fit.examination, [*([f"examination: {fit.told}"] if fit.told else []), *fit.notes]
-    return examination_curve(given, days.positions), []
+    return examination_curve(given, counts.pairs.positions), []
 
 
-def _wanted(days: Days, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:
+def _wanted(counts: Counts, queries: int | slice | Sequence[str | int] | None) -> NDArray[np.bool_]:
     """Which queries are tested, (Q,)."""
-    wanted = np.zeros(len(days.names), dtype=bool)
+    names, patterns = counts.pairs.query_ids.texts, by_day(counts)
+    wanted = np.zeros(len(names), dtype=bool)
     if queries is None:
         return ~wanted
     if isinstance(queries, int | slice):
-        order = sorted(range(len(wanted)), key=lambda q: (-days.per_query[q], days.names[q].as_py()))
+        often = sums(patterns.queries, patterns.impressions, len(wanted))
+        order = sorted(range(len(wanted)), key=lambda q: (-often[q], names[q].as_py()))
         chosen = np.array(order[:queries] if isinstance(queries, int) else order[queries], dtype=np.int64)
     else:
         texts = pa.array([id_text(query) for query in queries], pa.string())
-        chosen = Ids(days.names).codes(texts)
+        chosen = Ids(names).codes(texts)
         if (chosen < 0).any():
             missing = texts[int(np.argmin(chosen))].as_py()
             raise InputError(f"the log has no query {missing!r}: test queries that it has")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.backtesting.days import Days, Vector
-from counterrank.backtesting.errors import variance_within
-from counterrank.backtesting.values import Weighing, day_values, truth
+from counterrank.backtesting.errors import Measured, variance_within
 from counterrank.records import dataclass
 
 GROUPS = 8
@@ -22,11 +20,11 @@ class Calibration:
     stderr: list[float]  # of what it got
 
 
-def calibrate(
-    days: Days, problem: Weighing, squares: Vector, estimator: str, clip: float, groups: int = GROUPS
-) -> Calibration | None:
-    """The calibration of one estimator; None where it predicts nothing. `squares` is (C,): Σ reward² of each day."""
-    value = next(v for _, _, _, v in day_values(days, [problem], [estimator], [clip]))
+def calibrate(measured: Measured, estimator: str, groups: int = GROUPS) -> Calibration | None:
+    """The calibration on the first problem of the estimator whose predictions were kept; None where it has none."""
+    days, value = measured.days, measured.predicted
+    if value is None:
+        return None
     known = np.flatnonzero(np.isfinite(value) & (days.others > 0))
     if not len(known):
         return None
@@ -35,8 +33,8 @@ def calibrate(
     middle = (np.cumsum(n) - n / 2) / n.sum()
     group = np.minimum((middle * groups).astype(np.int64), groups - 1)
     _, group = np.unique(group, return_inverse=True)
-    observed = truth(days, problem.weights)
-    noise = variance_within(days, observed, squares)[order]
+    observed = measured.truth[:, 0]
+    noise = variance_within(days, observed, measured.squares[:, 0])[order]
     size = np.bincount(group, n)
     return Calibration(
         estimator,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.backtesting.calibration import Calibration
-from counterrank.backtesting.days import Days, Vector
+from counterrank.backtesting.days import QueryDays, Vector
 from counterrank.backtesting.errors import Column, Errors
 from counterrank.backtesting.rows import (
     Difference,
@@ -148,12 +148,12 @@ def _clips(name: str) -> bool:
 
 
 def summarise(
-    days: Days, errors: Errors, problems: list[str], curve: Vector, alone: bool, confidence: float, *, count: int,
+    days: QueryDays, errors: Errors, problems: list[str], curve: Vector, alone: bool, confidence: float, *, count: int,
     seed: int, notes: list[str], reading: Reading,
 ) -> Backtest:  # fmt: skip
     """The errors as a result: intervals by resampling, and a recommendation for each problem."""
-    draws = errors.replicates(seed, count) if np.count_nonzero(errors.tested) > 1 else None
-    rmse, floor, undefined = errors.rmse(), errors.floor(), errors.undefined.sum(axis=0)
+    draws = errors.replicates(seed, count) if len(errors.tested) > 1 else None
+    rmse, floor, undefined = errors.rmse(), errors.floor(), errors.undefined
     mean = errors.columns.index((LOG_MEAN, np.inf))
     rows = []
     for i, problem in enumerate(problems):

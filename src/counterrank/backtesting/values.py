@@ -120,7 +120,7 @@ def _by_position(days: Days, problems: Sequence[Weighing], estimators: Estimator
 
 def _by_item(days: Days, problems: Sequence[Weighing], estimators: Estimators, clips: Sequence[float]) -> Judged:
     """A unit is an item, shown as often as it is looked at."""
-    of, cell, pair = days.cell_item
+    of, cell, pair = days.entry_item, days.item_cell, days.item_pair
     size = len(cell)
     within = days.position < days.other_lengths[days.cell]
 
@@ -143,13 +143,14 @@ def _by_item(days: Days, problems: Sequence[Weighing], estimators: Estimators, c
 
 
 def _by_list(days: Days, problems: Sequence[Weighing], estimators: Estimators, clips: Sequence[float]) -> Judged:
-    lists = {top: days.lists(top) for top in {problem.top for problem in problems}}
-    for i, problem in enumerate(problems):
-        cell, target, shown, clicked = lists[problem.top]
-        evidence = _evidence(days.others, cell, target, shown, clicked @ problem.weights)
-        for estimator in estimators:
-            for clip, value in _values(estimator, evidence, clips):
-                yield i, estimator, clip, value
+    for top in sorted({problem.top for problem in problems}):
+        cell, target, shown, clicked = days.lists(top)
+        for i, problem in enumerate(problems):
+            if problem.top == top:
+                evidence = _evidence(days.others, cell, target, shown, clicked @ problem.weights[:top])
+                for estimator in estimators:
+                    for clip, value in _values(estimator, evidence, clips):
+                        yield i, estimator, clip, value
 
 
 def _values(estimator: Estimator, evidence: Evidence, clips: Sequence[float]) -> Iterator[tuple[float, Vector]]:

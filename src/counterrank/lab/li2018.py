@@ -27,7 +27,6 @@ from counterrank.log.foreign import FORMATS
 from counterrank.log.reading import Reading
 from counterrank.records import dataclass
 from counterrank.simulate import make_world, simulate
-from counterrank.statistics.hashing import ranking_keys
 from counterrank.words import number
 
 SEED = 2018
@@ -128,10 +127,7 @@ def _varied_query(days: Days) -> str:
 
     Where all pages show one list, every estimator gives the log's mean, so the most frequent query may show nothing.
     """
-    query = days.query[days.list_cell]
-    keys = ranking_keys(query, days.list_items, (days.list_items >= 0).sum(axis=1))
-    distinct = np.bincount(query[np.unique(keys, return_index=True)[1]], minlength=len(days.names))
-    chosen = np.lexsort((days.per_query, np.where(_rare(days), 0, distinct)))[-1]
+    chosen = np.lexsort((days.per_query, np.where(_rare(days), 0, days.distinct_lists)))[-1]
     return str(days.names[int(chosen)].as_py())
 
 
