@@ -68,7 +68,6 @@ def pessimistic_from_log(
     strange = int((~np.append(stock.allowed, True)[rows]).any(axis=1).sum())
     values, logged = (value_of(each, lower, stock.heights, CLICK_WORTHS[click_model].additive) for each in (rows, had))
     ranked, (offsets, items) = rows[rows >= 0], flat(rows, pairs.items)
-    bounds = lower[ranked]
     share = counts.impressions / counts.total
     value, before = float(share @ values), float(share @ logged)
     said = remarks(
@@ -76,7 +75,7 @@ def pessimistic_from_log(
     )
     if candidates is None:
         said += clicks_lost(stock, click_model, lower, rows, places, counts.impressions)
-    del lower, rows, had, places  # large, and not needed for what follows
+    del rows, had, places  # large, and not needed for what follows
     return Pessimistic(
         by="pessimistic",
         metric="clicks",
@@ -98,7 +97,7 @@ def pessimistic_from_log(
         guarantee=guarantee,
         prior=fitted,
         deltas=asked.levels(stock, level),
-        lower=bounds,
+        lower=lower[ranked],
         clicks=stock.clicks[ranked],
         looks=stock.looks[ranked],
         error_bound=error_bound(stock, level, lengths),
