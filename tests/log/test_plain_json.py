@@ -102,7 +102,7 @@ def test_what_is_taken_for_plain_is_what_duckdb_reads(tmp_path: Path) -> None:
     rng = random.Random(3)
     signs = [*b'{}[],:" 0123456789.-+eEtrufalsn\\\tx', 0xC3, 0xA4, 0xFF]
     lines: list[bytes] = []
-    for _ in range(20_000):
+    for _ in range(6_000):
         line = bytearray(rng.choice([LINE, ODD[0], ODD[1]]).encode().rstrip(b"\r"))
         for _ in range(rng.randint(1, 2)):
             at = rng.randrange(len(line))
@@ -110,7 +110,7 @@ def test_what_is_taken_for_plain_is_what_duckdb_reads(tmp_path: Path) -> None:
         lines.append(bytes(line))
     for wanted in (ALL, SOME):
         taken = [(line, rows) for line in lines if (rows := plain(line, wanted)) is not None]
-        assert 500 < len(taken) < len(lines) / 2
+        assert 150 < len(taken) < len(lines) / 2
         path = tmp_path / "log.jsonl"
         path.write_bytes(b"\n".join(line for line, _ in taken) + b"\n")
         read = by_duckdb(path, wanted)

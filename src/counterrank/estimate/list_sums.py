@@ -17,10 +17,12 @@ from counterrank.estimate.support import logged_mass, unsupported_rankings
 from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import ROUNDING, Evidence
+from counterrank.statistics.counts import SHORT
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 KEPT = 1 << 23  # groups whose weights are kept: some 40 bytes each
+FEW = 1 << 18  # the same of a log of many cells, which needs the room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +128,10 @@ def _impossible(share: float) -> list[str]:
 
 
 def _kept(
-    groups: list[WeighedGroups] | None, chunk: Rankings, weight: Vector, clipped: NDArray[np.bool_]
+    groups: list[WeighedGroups] | None, most: int, chunk: Rankings, weight: Vector, clipped: NDArray[np.bool_]
 ) -> list[WeighedGroups] | None:
     """With those of one more chunk; None where they are too many."""
-    if groups is None or sum(map(len, groups)) + len(chunk) > KEPT:
+    if groups is None or sum(map(len, groups)) + len(chunk) > most:
         return None
     sums = chunk.impressions, chunk.reward, chunk.reward2
     nothing = np.zeros((len(chunk), 0), dtype=np.int64)
@@ -159,7 +161,7 @@ def weigh(evidence: Evidence) -> ListSums:
     groups: list[WeighedGroups] | None = []
     for chunk in counts.rankings.chunks():
         h, pi, w, over = ranking_weights(evidence, chunk)
-        groups = _kept(groups, chunk, w, over)
+        groups = _kept(groups, KEPT if len(counts.cells) <= SHORT else FEW, chunk, w, over)
         logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
         clipped += float(chunk.impressions[over].sum())
