@@ -124,7 +124,7 @@ def test_no_table_of_all_pairs_and_positions(command: str, queries: int) -> None
     table = {str(q): [f"{q}-{k}" for k in range(positions)][::-1] for q in range(queries)}
     run = COMMANDS[command]
     scored = scores(queries, positions)
-    run(log, table, scored)  # what is imported and compiled does not count, and compiling is slow while memory is traced
+    run(log, table, scored)  # what is imported and compiled does not count
     tracemalloc.start()
     try:
         run(log, table, scored)

@@ -22,7 +22,7 @@ from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 KEPT = 1 << 23  # groups whose weights are kept: some 40 bytes each
-FEW = 1 << 18  # the same of a log of many cells, which needs the room
+KEPT_OF_MANY = 1 << 18  # the same of a log of many cells, which needs the room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ def weigh(evidence: Evidence) -> ListSums:
     groups: list[WeighedGroups] | None = []
     for chunk in counts.rankings.chunks():
         h, pi, w, over = ranking_weights(evidence, chunk)
-        groups = _kept(groups, KEPT if len(counts.cells) <= SHORT else FEW, chunk, w, over)
+        groups = _kept(groups, KEPT if len(counts.cells) <= SHORT else KEPT_OF_MANY, chunk, w, over)
         logged += logged_mass(chunk, h, size)
         impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
         clipped += float(chunk.impressions[over].sum())
