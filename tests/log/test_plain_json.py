@@ -162,3 +162,17 @@ def test_a_file_that_is_replaced_meanwhile_is_told(tmp_path: Path, monkeypatch: 
     (tmp_path / "new").replace(path)
     with pytest.raises(InputError, match="the log changed while it was read"):
         next(piece)
+
+
+def test_a_line_without_end_is_not_read_on_and_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_json, "WORTH", 0)
+    monkeypatch.setattr(plain_json, "BLOCK", 100)
+    monkeypatch.setattr(plain_json, "_TAIL", 5)
+    monkeypatch.setattr(plain_json, "_LONGEST", 1000)
+    path = tmp_path / "log.jsonl"
+    line = '{"query":"%s","items":["a","b"],"clicks":[1,0]}'
+    for size, plain_one in ((900, True), (3000, False)):
+        path.write_text(f"{line % 'q'}\n{line % ('x' * size)}\n{line % 'r'}\n")
+        found = [batch for piece in plain_json.plain_pieces(path, SOME) for batch in piece]
+        assert (None not in found) == plain_one
+        assert cr.check(path).reading.rows == 3

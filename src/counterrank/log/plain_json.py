@@ -25,6 +25,7 @@ from counterrank.log.parts import Wanted
 WORTH = 16 << 20  # bytes of a file from which on this reader is worth its start: five seconds, once, to compile it
 BLOCK = 8 << 20
 _TAIL = 1 << 16  # bytes to look for the end of a line in
+_LONGEST = 16 << 20  # bytes of a line beyond its block: whoever has longer ones is DuckDB's to answer
 _NEWLINE = 10
 _TEXT, _NUMBER, _BIT, _SKIPPED = 0, 1, 2, 3
 _KINDS = {  # of our columns: the kind of their values, and whether they come in lists
@@ -51,8 +52,8 @@ def plain_pieces(path: Path, wanted: Wanted) -> list[Iterator[pa.RecordBatch | N
 
     def piece(start: int) -> Iterator[pa.RecordBatch | None]:
         block = _lines(path, start, min(start + BLOCK, found.st_size), same)
-        if len(block):
-            yield _batch(block, wanted)
+        if block is None or len(block):
+            yield None if block is None else _batch(block, wanted)
 
     return [piece(start) for start in range(0, found.st_size, BLOCK)]
 
@@ -76,8 +77,9 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def _lines(path: Path, start: int, stop: int, same: tuple[int, int]) -> Bytes:
-    """The lines that begin from `start` on and before `stop`, in the memory of this thread."""
+def _lines(path: Path, start: int, stop: int, same: tuple[int, int]) -> Bytes | None:
+    """The lines that begin from `start` on and before `stop`, in the memory of this thread; None where the last is too
+    long."""
     try:
         with path.open("rb", buffering=0) as file:
             now = os.fstat(file.fileno())
@@ -90,6 +92,8 @@ def _lines(path: Path, start: int, stop: int, same: tuple[int, int]) -> Bytes:
             if start and not first:  # in the midst of a line that began before
                 return np.zeros(0, dtype=np.uint8)
             while end > first and _room.block[end - 1] != _NEWLINE:
+                if end > stop - before + _LONGEST:
+                    return None
                 last = _fill(file, end, _TAIL)
                 found = _room.block.find(b"\n", end, last)
                 if last == end:  # the file ends without one
@@ -107,7 +111,7 @@ def _lines(path: Path, start: int, stop: int, same: tuple[int, int]) -> Bytes:
 def _fill(file: BinaryIO, at: int, size: int) -> int:
     """Read so many bytes to this place, or as many as there are; where they end."""
     if len(_room.block) < at + size + 1:
-        _room.block = _room.block[:at] + bytearray(size + 1)
+        _room.block = _room.block[:at] + bytearray(size + 1 + at // 4)
     stop = at + size
     while at < stop:
         with memoryview(_room.block) as view:
