@@ -4,7 +4,8 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 RUN python -m venv /opt/counterrank \
-    && /opt/counterrank/bin/pip install --no-cache-dir '.[serve]'
+    && /opt/counterrank/bin/pip install --no-cache-dir '.[serve]' \
+    && /opt/counterrank/bin/counterrank warm --ahead /opt/counterrank/lib/python3.13/site-packages/counterrank/compiled/kept_ahead
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --create-home --home-dir /data counterrank

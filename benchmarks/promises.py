@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -133,13 +134,32 @@ def warm_call(folder: Path, turns: int) -> dict[str, float]:
 
 
 def first_run(folder: Path, turns: int) -> dict[str, float]:
-    """Seconds of a first run with nothing compiled, and of one after `counterrank warm`."""
+    """Seconds of a first run: from a wheel that brings its code, and from the source, without and after `warm`."""
     files = make_log(folder, 100_000, "int", 0)
     judge = ours("evaluate", files.log, "--target", files.table, "--json")
     with tempfile.TemporaryDirectory() as cold, tempfile.TemporaryDirectory() as kept:
-        first = run(judge, NUMBA_CACHE_DIR=cold).seconds
+        from_source = run(judge, NUMBA_CACHE_DIR=cold).seconds
         run(ours("warm", "evaluate"), NUMBA_CACHE_DIR=kept)
-        return {"first-run": first, "first-run-warm": run(judge, NUMBA_CACHE_DIR=kept).seconds}
+        warmed = run(judge, NUMBA_CACHE_DIR=kept).seconds
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as cold:
+        installed = {"PYTHONPATH": _wheel(Path(place)), "NUMBA_CACHE_DIR": cold}
+        first = run(judge, **installed).seconds
+        if any(Path(cold).rglob("*.compiled")):
+            raise RuntimeError("the wheel does not bring all that `evaluate` needs: something was compiled")
+    return {"first-run": first, "first-run-source": from_source, "first-run-warm": warmed}
+
+
+def _wheel(place: Path) -> str:
+    """The folder into which what `make wheel` makes is installed."""
+    source, target = place / "source", place / "installed"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", "dist", "tests"))
+    ahead = source / "src/counterrank/compiled/kept_ahead"
+    shutil.rmtree(ahead, ignore_errors=True)
+    run(ours("warm", "evaluate", "--ahead", str(ahead)), PYTHONPATH=str(source / "src"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    run([*pip, "wheel", "--no-deps", "--wheel-dir", str(place / "dist"), str(source)])
+    run([*pip, "install", "--no-deps", "--target", str(target), *map(str, (place / "dist").glob("*.whl"))])
+    return str(target)
 
 
 def threads(folder: Path, turns: int) -> dict[str, float]:

@@ -42,10 +42,15 @@ def source(tmp_path: Path) -> Path:
 
 def use(source: Path, **environment: str) -> tuple[str, str, int]:
     """The two values and how many of them were compiled before."""
+    return run(source, USE, **environment)
+
+
+def run(source: Path, code: str, **environment: str) -> tuple[str, str, int]:
+    """The same, by this code."""
     before = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
     paths = os.pathsep.join([str(source), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-B", "-c", USE],
+        [sys.executable, "-B", "-c", code],
         env={**before, "PYTHONPATH": paths, **environment},
         capture_output=True,
         text=True,

@@ -19,6 +19,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from counterrank import temporary
+from counterrank.compiled import ahead
 from counterrank.compiled.folders import place
 from counterrank.compiled.machine import Code, folder, processor
 
@@ -59,27 +60,28 @@ class Kept:
 
     def path(self, kinds: str) -> str | None:
         """Of the code for arguments of these kinds."""
+        if (into := ahead.collecting()) is not None:
+            return self._ahead(kinds, into)
         if self.folder is None:
             return None
         key = _digest(kinds, processor(), hashlib.sha256(self.function.__code__.co_code).hexdigest())[:24]
         return os.path.join(self.folder, f"{self.name}{self.stamp}.{key}.compiled")
 
+    def _ahead(self, kinds: str, folder: str) -> str | None:
+        """The same of code that comes with the package: where that is installed must not matter."""
+        if enclosed(self.function) is None:
+            return None
+        sources = sorted(map(_content, _sources(self.function, set())))
+        code = hashlib.sha256(self.function.__code__.co_code).hexdigest()
+        key = _digest(kinds, code, sources, _versions(), ahead.made_for())[:24]
+        return os.path.join(folder, f"{self.name}{key}.compiled")
+
     def read(self, kinds: str) -> Code | None:
         """The code for arguments of these kinds, or None where it is not kept, or not as it must be."""
-        try:
-            path = self.path(kinds)
-            if path is None:
-                return None
-            with open(path, "rb") as file:
-                checksum, data = file.read(_DIGEST), file.read()
-            if hashlib.sha256(data).digest() == checksum:
-                head, _, machine = data.partition(b"\n")
-                told = json.loads(head)
-                if told.pop("kinds") == kinds:
-                    return Code(**told, machine=machine)
-        except Exception:  # noqa: S110 - not there, or damaged: it is compiled
-            pass
-        return None
+        found = _read(self.path(kinds), kinds)
+        if found is None and ahead.collecting() is None and ahead.fits():
+            found = _read(self._ahead(kinds, ahead.FOLDER), kinds)
+        return found
 
     def write(self, kinds: str, code: Code) -> None:
         """Keep it; where there is no room, the next run compiles it again."""
@@ -97,7 +99,8 @@ class Kept:
                 os.replace(beside, path)
             finally:
                 temporary.remove(beside)
-            self._forget(os.path.dirname(path), lambda name: not name.startswith(f"{self.name}{self.stamp}."))
+            if ahead.collecting() is None:
+                self._forget(os.path.dirname(path), lambda name: not name.startswith(f"{self.name}{self.stamp}."))
 
     @contextlib.contextmanager
     def alone(self, kinds: str) -> Iterator[None]:
@@ -126,6 +129,23 @@ class Kept:
             if name.startswith(self.name) and name.endswith(".compiled") and old(name):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(folder, name))
+
+
+def _read(path: str | None, kinds: str) -> Code | None:
+    """What a file has for arguments of these kinds; None where it is not there, or damaged."""
+    try:
+        if path is None:
+            return None
+        with open(path, "rb") as file:
+            checksum, data = file.read(_DIGEST), file.read()
+        if hashlib.sha256(data).digest() == checksum:
+            head, _, machine = data.partition(b"\n")
+            told = json.loads(head)
+            if told.pop("kinds") == kinds:
+                return Code(**told, machine=machine)
+    except Exception:  # noqa: S110 - then it is compiled
+        pass
+    return None
 
 
 def _lock(descriptor: int) -> None:
@@ -164,8 +184,12 @@ def _compiler() -> list[str]:
     """What makes the code, and what its environment asks of it."""
     unasked = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
     asked = [name for name in sorted(os.environ) if name.startswith("NUMBA_") and name not in unasked]
-    versions = [_content(os.path.join(folder(name), "_version.py")) for name in ("numba", "llvmlite")]
-    return [*versions, sys.version, *(f"{name}={os.environ[name]}" for name in asked)]
+    return [*_versions(), sys.version, *(f"{name}={os.environ[name]}" for name in asked)]
+
+
+def _versions() -> list[str]:
+    """Of Numba and of LLVM's binding, which are not imported for it."""
+    return [_content(os.path.join(folder(name), "_version.py")) for name in ("numba", "llvmlite")]
 
 
 @cache

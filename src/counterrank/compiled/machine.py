@@ -80,10 +80,20 @@ def processor() -> tuple[str, ...]:
     """What code is made for."""
     llvm = _llvm()
     try:
-        features = llvm.get_host_cpu_features().flatten()
+        found = llvm.get_host_cpu_features().flatten()
     except RuntimeError:  # LLVM cannot tell
-        features = ""
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+        found = ""
+    return triple(), llvm.get_host_cpu_name(), found
+
+
+def triple() -> str:
+    """The architecture, the maker and the system, as LLVM calls them."""
+    return str(_llvm().get_process_triple())
+
+
+def features() -> set[str]:
+    """What this processor has, as LLVM calls it."""
+    return {each[1:] for each in processor()[2].split(",") if each.startswith("+")}
 
 
 @cache

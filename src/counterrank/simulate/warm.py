@@ -17,6 +17,7 @@ from counterrank.comparing.compare import compare
 from counterrank.errors import unknown
 from counterrank.fitting.clicks import clicks
 from counterrank.judging.evaluate import evaluate
+from counterrank.learning.learn import learn
 from counterrank.optimizing.optimize import optimize
 from counterrank.policy import Policy, read_policy
 from counterrank.records import dataclass
@@ -51,6 +52,7 @@ WARMED: dict[str, Callable[[_Made], object]] = {
     "clicks": lambda made: clicks(made.log),
     "optimize": lambda made: optimize(made.log),
     "backtest": lambda made: backtest(made.log),
+    "learn": lambda made: learn(made.log),
 }
 
 
