@@ -33,6 +33,20 @@ def variances(positions, shown, clicked, alone, squares, out):
 
 
 @njit(nogil=True)
+def by_pair(starts, positions, shown, clicked, theta, looks, out):
+    """Six sums of each pair, see `pbm.PairSums`."""
+    for p in range(out.shape[1]):
+        for c in range(starts[p], starts[p + 1]):
+            k, n, hits = positions[c], shown[c], clicked[c]
+            out[0, p] += n
+            out[1, p] += n * looks[k]
+            out[2, p] += n * looks[k] ** 2
+            out[3, p] += hits * theta[k]
+            out[4, p] += hits * (theta[k] * looks[k])
+            out[5, p] += hits * theta[k] ** 2
+
+
+@njit(nogil=True)
 def reach(starts, positions, values, ends, least, most):
     """Σ over positions of the least and of the largest of 0 and the values of a query's cells there.
 

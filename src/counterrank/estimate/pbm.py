@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from counterrank.estimate import click_sums
 from counterrank.estimate.base import CurveError, Vector
 from counterrank.estimate.by_clicks import ByClicks, Weights
 from counterrank.estimate.estimator import Weighs
+from counterrank.records import dataclass
+from counterrank.setting.cache import Same
 from counterrank.setting.evidence import Evidence, ratios
 from counterrank.setting.need import Need
-from counterrank.statistics.counts import Part
+from counterrank.statistics.counts import SHORT, Part
 
 
 class PositionBased(ByClicks):
@@ -62,7 +66,7 @@ class PositionBased(ByClicks):
         theta, slope = self.theta(evidence), np.zeros(evidence.cells.depth)
         for part in counts.parts():
             target, logging = self.chances_of(evidence, part)
-            clicks = evidence.cells.weighed(counts.clicked, theta, part.pairs.start, part.pairs.stop)
+            clicks = self._sums(evidence, part).clicks
             once = ratios(np.where(own.units(part)[1], 0.0, clicks), logging)
             slope += once @ evidence.target.part(part.first, part.last)
             slope -= ratios(once * target, logging) @ evidence.logging.part(part.first, part.last)
@@ -71,32 +75,60 @@ class PositionBased(ByClicks):
     def expected(self, evidence: Evidence, part: Part) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""
         cells, mine = evidence.cells, part.cells
-        attraction = self._attraction(evidence, part.pairs)[cells.rows_of(part.pairs) - part.pairs.start]
+        attraction = self._sums(evidence, part).attraction[cells.rows_of(part.pairs) - part.pairs.start]
         return np.asarray(attraction * self.looks(evidence)[cells.positions[mine]])
 
     def alone(self, evidence: Evidence) -> float:
         """Pooled over all pairs: an attraction from N impressions takes up one of their degrees of freedom."""
         squares = freedom = 0.0
         for part in evidence.counts.parts():
-            within, seen = self._within(evidence, part)
-            squares, freedom = squares + float(within.sum()), freedom + float(np.maximum(seen - 1, 0).sum())
+            sums = self._sums(evidence, part)
+            squares += float(sums.within.sum())
+            freedom += float(np.maximum(sums.seen - 1, 0).sum())
         return squares / freedom if freedom else 0.0
 
     def variances(self, evidence: Evidence, part: Part, alone: Vector | float) -> Vector:
-        within, seen = self._within(evidence, part)
-        return np.where(seen == 1, alone, ratios(within, np.maximum(seen - 1.0, 0.0)))
+        sums = self._sums(evidence, part)
+        return np.where(sums.seen == 1, alone, ratios(sums.within, np.maximum(sums.seen - 1.0, 0.0)))
 
-    def _within(self, evidence: Evidence, part: Part) -> tuple[Vector, Vector]:
-        """How the clicks of each pair of some queries vary about what its attraction promises, and its impressions."""
-        counts, cells, theta, looks = evidence.counts, evidence.cells, self.theta(evidence), self.looks(evidence)
-        attraction, of = self._attraction(evidence, part.pairs), (part.pairs.start, part.pairs.stop)
-        within = cells.weighed(counts.clicked, theta**2, *of)
-        within -= 2 * attraction * cells.weighed(counts.clicked, theta * looks, *of)
-        within += attraction**2 * cells.weighed(counts.shown, looks**2, *of)
-        return within, cells.weighed(counts.shown, np.ones(len(looks)), *of)
+    def _sums(self, evidence: Evidence, part: Part) -> PairSums:
+        """Of the pairs of some queries; those of a short log, which is one part, are kept."""
 
-    def _attraction(self, evidence: Evidence, pairs: slice) -> Vector:
-        """Clicks for each look, of these pairs."""
-        counts, cells, of = evidence.counts, evidence.cells, (pairs.start, pairs.stop)
-        clicks = cells.weighed(counts.clicked, self.theta(evidence), *of)
-        return ratios(clicks, cells.weighed(counts.shown, self.looks(evidence), *of))
+        def made() -> PairSums:
+            return PairSums.of(evidence, part, self.theta(evidence), self.looks(evidence))
+
+        if part.cells.stop - part.cells.start < len(evidence.cells) or len(evidence.cells) > SHORT:
+            return made()
+        of = map(Same, (evidence.counts, evidence.examination, evidence.weights))
+        return evidence.cache.get((PairSums, self.name, evidence.same, *of), made)
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """What the impressions of each pair add up to, with θ and what each position's looks are worth, θ∘p."""
+
+    seen: Vector  # Σ shown
+    looked: Vector  # Σ shown·looks
+    looked2: Vector  # Σ shown·looks²
+    clicks: Vector  # Σ clicked·θ
+    looked_clicks: Vector  # Σ clicked·θ·looks
+    clicks2: Vector  # Σ clicked·θ²
+
+    @classmethod
+    def of(cls, evidence: Evidence, part: Part, theta: Vector, looks: Vector) -> PairSums:
+        counts, cells, pairs = evidence.counts, evidence.cells, part.pairs
+        out = np.zeros((6, pairs.stop - pairs.start))
+        click_sums.by_pair(
+            cells.starts[pairs.start : pairs.stop + 1], cells.positions, counts.shown, counts.clicked, theta, looks, out
+        )
+        return cls(*out)
+
+    @cached_property
+    def attraction(self) -> Vector:
+        """Clicks for each look."""
+        return ratios(self.clicks, self.looked)
+
+    @cached_property
+    def within(self) -> Vector:
+        """How clicks vary about what the attraction promises."""
+        return self.clicks2 - 2 * self.attraction * self.looked_clicks + self.attraction**2 * self.looked2

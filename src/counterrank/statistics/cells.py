@@ -287,18 +287,20 @@ def cell_at(starts: Any, positions: Any, row: Any, k: Any) -> Any:  # pragma: no
 def of_rankings(cells: Cells, tables: Sequence[Vector], rankings: Codes) -> Vector:
     """(T, G) the sums of tables over the cells of each ranking, (G, K) rows of the pairs, -1 beyond its end."""
     out = np.zeros((len(tables), len(rankings)))
-    for table, sums in zip(tables if len(cells) else (), out, strict=False):
-        _of_rankings(cells.starts, cells.positions, table, rankings, sums)
+    if len(cells):
+        _of_rankings(cells.starts, cells.positions, tuple(tables), rankings, out)
     return out
 
 
 @njit(nogil=True)
-def _of_rankings(starts: Any, positions: Any, table: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
+def _of_rankings(starts: Any, positions: Any, tables: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
     for g in range(len(rankings)):
         for k in range(rankings.shape[1]):
             if rankings[g, k] < 0:
                 break
-            out[g] += table[cell_at(starts, positions, rankings[g, k], k)]
+            at = cell_at(starts, positions, rankings[g, k], k)
+            for t in range(len(tables)):
+                out[t, g] += tables[t][at]
 
 
 __all__ = ["Cells", "LookedUp", "Places", "Tally", "cell_at", "of_rankings", "short"]
