@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from counterrank.service import fold
 from counterrank.service.events import Given, Shown
 from counterrank.service.store import Store
 from service.conftest import postgres_url
@@ -150,12 +151,31 @@ def test_evidence_is_the_plain_fold(history: list[Any]) -> None:
         played(store, history)
 
 
+def test_evidence_of_many_cells_is_folded_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "TOGETHER", 2)
+    monkeypatch.setattr(fold, "CELLS", 3)
+
+    @settings(max_examples=10, deadline=None)
+    @drawn(histories())
+    def tried(history: list[Any]) -> None:
+        with tempfile.TemporaryDirectory() as folder, Store.open(str(Path(folder) / "s.db")) as store:
+            played(store, history)
+
+    tried()
+
+
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
-@drawn(histories())
-def test_many_histories(history: list[Any]) -> None:
-    with tempfile.TemporaryDirectory() as folder, Store.open(str(Path(folder) / "s.db")) as store:
-        played(store, history)
+@pytest.mark.parametrize("together", [fold.TOGETHER, 2])
+def test_many_histories(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "TOGETHER", together)
+
+    @settings(max_examples=300, deadline=None)
+    @drawn(histories())
+    def tried(history: list[Any]) -> None:
+        with tempfile.TemporaryDirectory() as folder, Store.open(str(Path(folder) / "s.db")) as store:
+            played(store, history)
+
+    tried()
 
 
 def test_histories_on_postgresql(postgres: Any) -> None:

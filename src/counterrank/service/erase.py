@@ -18,8 +18,8 @@ from sqlalchemy import Connection
 from counterrank.errors import InputError
 from counterrank.service.batch import json_text
 from counterrank.service.database import Database, listed
-from counterrank.service.fold import Cells, advance, catch_up, set_number, subtract
-from counterrank.service.follow import number
+from counterrank.service.fold import advance, catch_up, set_number, subtract
+from counterrank.service.follow import Cells, number
 from counterrank.service.retention import delete_events
 from counterrank.service.traces import fold_traces, traces
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
 from counterrank.service.database import Database
 from counterrank.service.events import Change
-from counterrank.service.follow import changes, number
+from counterrank.service.follow import Cells, changes, number, summed
 from counterrank.service.schema import pair_key
 
-STEP = 5000  # events read at a time
+STEP = 20_000  # events read at a time
 CELLS = 500  # cells written in one transaction, so that nobody waits long behind it
+TOGETHER = 2000  # cells up to which all events that were read are one transaction: many that change the same few cells
 BREATH = 0.002  # seconds between two of them, in which those who wait get their turn
-Cells = dict[tuple[str, str, int], list[int]]
+Promptly = Callable[[Callable[[], bool]], bool]
 
 
 def added(found: Iterable[Change], cells: Cells | None = None) -> Cells:
@@ -36,31 +38,43 @@ def added(found: Iterable[Change], cells: Cells | None = None) -> Cells:
     return cells
 
 
-def advance(database: Database) -> int:
-    """Fold all events that are there into the evidence; the last of them."""
+def advance(database: Database, promptly: Promptly = lambda work: work()) -> int:
+    """Fold all events that are there into the evidence; the last of them.
+
+    `promptly` runs each transaction: a thread that gives way to others must not while others wait for it.
+    """
     while True:
         with database.reading() as connection:
             folded, last = number(connection, "folded_to", "sequence")
             if folded >= last:
                 return folded
             until = min(last, folded + STEP)
-            found = changes(database, connection, folded, until)
-        for part, (cells, step) in enumerate(_parts(found, until)):
+            whole = summed(database, connection, folded, until)
+            one = len(whole) <= TOGETHER
+            found = [] if one else changes(database, connection, folded, until)
+        for part, (cells, step) in enumerate([(whole, until)] if one else _parts(found, until)):
             rows = _rows(cells)
             time.sleep(BREATH if part else 0.0)
-            with database.writing() as connection:
-                if number(connection, "folded_to") != (folded,):
-                    break  # somebody else was quicker
-                write_cells(database, connection, "evidence", rows)
-                set_number(database, connection, "folded_to", step)
+            if not promptly(partial(_write, database, rows, folded, step)):
+                break  # somebody else was quicker
             folded = step
+
+
+def _write(database: Database, rows: list[tuple[Any, ...]], folded: int, step: int) -> bool:
+    """Add these rows to the evidence, which reaches from `folded` to `step` then; False where it has moved on."""
+    with database.writing() as connection:
+        if number(connection, "folded_to") != (folded,):
+            return False
+        write_cells(database, connection, "evidence", rows)
+        set_number(database, connection, "folded_to", step)
+    return True
 
 
 def catch_up(database: Database, connection: Connection) -> int:
     """Fold what came since `advance` inside a transaction of the writer; the last event."""
     folded, last = number(connection, "folded_to", "sequence")
     if folded < last:
-        add(database, connection, "evidence", added(changes(database, connection, folded, last)))
+        add(database, connection, "evidence", summed(database, connection, folded, last))
         set_number(database, connection, "folded_to", last)
     return last
 

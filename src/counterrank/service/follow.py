@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection
 
 from counterrank.service.batch import feedback_change
 from counterrank.service.database import Database
 from counterrank.service.events import Change, Reload
 
-_SHOWN = (
-    "SELECT sequence, query, items FROM impressions "
-    "WHERE sequence > ? AND sequence <= ? AND NOT deferred AND counted ORDER BY sequence"
+_PAGES = "query, items FROM impressions WHERE sequence > ? AND sequence <= ? AND NOT deferred AND counted"
+_CLICKS = (
+    "query, items, fresh, opens FROM feedback JOIN impressions ON impressions.sequence = feedback.shown "
+    "WHERE feedback.sequence > ? AND feedback.sequence <= ? AND (opens OR fresh <> '[]')"
 )
-_GIVEN = (
-    "SELECT feedback.sequence, query, items, fresh, opens FROM feedback "
-    "JOIN impressions ON impressions.sequence = feedback.shown "
-    "WHERE feedback.sequence > ? AND feedback.sequence <= ? AND (opens OR fresh <> '[]') ORDER BY feedback.sequence"
-)
+_SHOWN = f"SELECT sequence, {_PAGES} ORDER BY sequence"
+_GIVEN = f"SELECT feedback.sequence, {_CLICKS} ORDER BY feedback.sequence"
+_decode = msgspec.json.Decoder().decode
+Cells = dict[tuple[str, str, int], list[int]]  # (query, item, position) → shown, clicked
 
 
 def number(connection: Connection, *names: str) -> tuple[int, ...]:
@@ -42,6 +44,25 @@ def changes(database: Database, connection: Connection, since: int, until: int) 
         if change is not None:
             found.append(change)
     return sorted(found, key=lambda change: change.sequence)
+
+
+def summed(database: Database, connection: Connection, since: int, until: int) -> Cells:
+    """What the same events add up to: in a fraction of the time, since pages that are alike are read once."""
+    cells: Cells = {}
+    shown = Counter(database.rows(connection, f"SELECT {_PAGES}", (since, until)))
+    for (query, items), often in shown.items():
+        for position, item in enumerate(_decode(items), 1):
+            if item is not None:  # else its traces were erased
+                cells.setdefault((query, item, position), [0, 0])[0] += often
+    given = Counter(database.rows(connection, f"SELECT {_CLICKS}", (since, until)))
+    for (query, items, fresh, opens), often in given.items():
+        page, clicked = _decode(items), _decode(fresh)
+        for position in range(1, len(page) + 1) if opens else clicked:
+            if (item := page[position - 1]) is not None:
+                cell = cells.setdefault((query, item, position), [0, 0])
+                cell[0] += often if opens else 0
+                cell[1] += often if position in clicked else 0
+    return cells
 
 
 def _rows(database: Database, connection: Connection, text: str, *values: Any) -> Iterator[Sequence[Any]]:

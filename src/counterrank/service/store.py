@@ -152,9 +152,9 @@ class Store:
         """The next policy setting, with its epoch."""
         return setting.put(self.database, changed)
 
-    def fold(self) -> int:
-        """Bring the evidence up to the last event; its sequence."""
-        return fold.advance(self.database)
+    def fold(self, promptly: fold.Promptly = lambda work: work()) -> int:
+        """Bring the evidence up to the last event; its sequence. `promptly`: see `fold.advance`."""
+        return fold.advance(self.database, promptly)
 
     def checkpoint(self) -> None:
         """Let SQLite's log begin anew, while others write."""

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from counterrank.service.database import Database, listed
-from counterrank.service.fold import Cells
+from counterrank.service.follow import Cells
 
 _IMPRESSIONS = "SELECT sequence, query, items, deferred, counted FROM impressions WHERE "
 _FEEDBACK = "SELECT shown, clicks FROM feedback WHERE "

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from counterrank.service.alarms import alarms
@@ -37,17 +38,26 @@ class Turn:
 
 
 class Upkeep(threading.Thread):
-    """A thread of the supervisor, until `stopping` is set. What it starts also gives way to workers."""
+    """A thread of the supervisor, until `stopping` is set. What it starts also gives way to workers.
+
+    What holds the lock of writers is done by another thread, which gives way to nobody: else a worker that waits for
+    the lock would wait until all others leave this one time.
+    """
 
     def __init__(self, settings: Settings, store: Store, metrics: Metrics, stopping: threading.Event) -> None:
         super().__init__(name="counterrank-upkeep", daemon=True)
         self.settings, self.store, self.metrics, self.stopping = settings, store, metrics, stopping
         self.retraining = Retraining(settings, store, metrics)
         self.traffic = Traffic(store)
+        self._prompt = ThreadPoolExecutor(1, "counterrank-prompt")
         now = time.monotonic()
-        self._turns = [Turn(store.checkpoint, LOG, now + LOG), Turn(self._fold, FOLD, now + FOLD)]
+        self._turns = [Turn(self._checkpoint, LOG, now + LOG), Turn(self._fold, FOLD, now + FOLD)]
         self._turns += [Turn(self.look, LOOK, now + LOOK)]
         self._turns += [Turn(self._forget, FORGET, now)] if settings.keep_days is not None else []
+
+    def start(self) -> None:
+        self._prompt.submit(int).result()  # a thread has the priority of who begins it, and keeps it
+        super().start()
 
     def run(self) -> None:
         with contextlib.suppress(OSError, AttributeError):  # of this thread alone, where the system can
@@ -58,8 +68,11 @@ class Upkeep(threading.Thread):
                     self._quietly(turn.work)
                     turn.due = time.monotonic() + turn.every
 
+    def _checkpoint(self) -> None:
+        self._prompt.submit(self.store.checkpoint).result()
+
     def _fold(self) -> None:
-        self.store.fold()
+        self.store.fold(lambda work: self._prompt.submit(work).result())
         self.retraining.look()
 
     def _forget(self) -> None:
@@ -90,4 +103,5 @@ class Upkeep(threading.Thread):
         """Wait for what it does, and end a retraining that it began."""
         if self.is_alive():
             self.join(PATIENCE)
+        self._prompt.shutdown()
         self.retraining.stop()

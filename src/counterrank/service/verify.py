@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from counterrank.service.database import Database
-from counterrank.service.fold import Cells, advance
-from counterrank.service.follow import number
+from counterrank.service.fold import advance
+from counterrank.service.follow import Cells, number
 from counterrank.service.traces import Trace, fold_traces, traces_until
 
 _ORPHANS = (
