@@ -153,6 +153,20 @@ def woken(times: int = 1000) -> str:
     return f"a sleeper alone is woken late by: median {late[times // 2]:.2f} ms, p99 {late[-(times // 100)]:.2f} ms"
 
 
+SPIN = "import time; end = time.perf_counter() + 1.0; n = 0\nwhile time.perf_counter() < end: n += 1\nprint(n)"
+
+
+def two_cores() -> str:
+    """How much more two busy processes do than one: less than twice as much where a host has no two cores to give."""
+
+    def done(number: int) -> int:
+        words = [sys.executable, "-c", SPIN]
+        busy = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(number)]
+        return sum(int(each.communicate()[0]) for each in busy)
+
+    return f"two busy processes do {done(2) / done(1):.2f} times the work of one"
+
+
 def started(words: list[str], folder: str, says: str) -> tuple[subprocess.Popen[str], int]:
     """A server, once it says where it is."""
     process = subprocess.Popen([sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True)
@@ -181,7 +195,7 @@ def main() -> None:
     items = [{"id": f"item-{i}", "features": each} for i, each in enumerate(features)]
     body = json.dumps({"query": "q", "items": items if given.features_in_body else [e["id"] for e in items]}).encode()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        print(synced(folder), woken(), sep="\n", flush=True)
+        print(synced(folder), woken(), two_cores(), sep="\n", flush=True)
         with open(os.path.join(folder, "validates.py"), "w", encoding="utf-8") as file:
             file.write(VALIDATES)
         words = ["-m", "counterrank", "serve", "--port", "0", "--retrain-every", "0", "--workers", given.workers]
