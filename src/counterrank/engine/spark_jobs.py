@@ -1,0 +1,185 @@
+"""Counting by compiled loops on Spark: its workers read and count parts of a log, and give back statistics as bytes.
+
+Parquet files are read by the workers themselves, row group by row group, as the embedded engine reads them. Whatever
+else Spark holds (its own tables, the long form once it is folded) comes to the same loops as Arrow batches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterrank import temporary
+from counterrank.engine.embedded import columns_of
+from counterrank.engine.part_counts import ROWS, CountPart, Piece, Sent
+from counterrank.engine.part_tasks import SENT, Work, counting, going_on, sending
+from counterrank.engine.partitioned import refuse
+from counterrank.engine.plan import Plan
+from counterrank.engine.relational import in_list_form
+from counterrank.log import Log
+from counterrank.log.files import ParquetPart, Part, Wanted
+from counterrank.log.long_form import LongPart
+from counterrank.log.parts import BATCH_ROWS
+from counterrank.log.read import IbisPart
+from counterrank.log.rows import Kinds
+from counterrank.version import __version__
+
+if TYPE_CHECKING:
+    from counterrank.engine.spark import Spark
+
+SMALL_ROWS = 1 << 20  # rows up to which a log is one part for each core: each part costs the driver an addition
+MOST_ROWS = 1 << 25  # rows of a part at most, where row groups allow: coded they take a gigabyte or so
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_able: dict[str, str] = {}  # by application: what is missing on its workers, "" where nothing is
+
+
+class SparkJobs:
+    """One log on one Spark; see `partitioned.Jobs`."""
+
+    def __init__(self, spark: Spark, log: Log, plan: Plan) -> None:
+        self.spark, self.log, self.plan = spark, log, plan
+        self.copies: list[temporary.Folder] = []
+        self.kept: Any = None
+
+    @cached_property
+    def pieces(self) -> list[list[Piece]] | None:
+        """The row groups of each part, None where the rows are not in files that a worker can open."""
+        near = self.spark.session.sparkContext.master.startswith("local")
+        if not all(isinstance(part, ParquetPart) or (near and _copies(part)) for part in self.log.parts):
+            return None
+        columns, found = self.log.to_read(columns_of(self.plan)), []
+        for part, names in zip(self.log.parts, self.log.found, strict=True):
+            wanted = {c: names[c] for c in columns}
+            file = part if isinstance(part, ParquetPart) else self._copied(part, wanted)
+            if file is not part:
+                wanted = {c: c for c in file.columns}
+            path = file.path.absolute()
+            found += [(Piece(path, part.name, wanted, [g]), rows) for g, rows in enumerate(file.group_sizes())]
+        return dealt_out(found, self.spark.session.sparkContext.defaultParallelism)
+
+    def _copied(self, part: Part, wanted: Wanted) -> ParquetPart:
+        """Rows as our own reader gives them, in a temporary file."""
+        folder, path = self.spark.copied(part, wanted, lambda schema: schema)
+        self.copies.append(folder)
+        return ParquetPart(path)
+
+    def kinds(self, log: Log) -> Kinds:
+        kinds = log.kinds()
+        return kinds if self.pieces is not None else Kinds(False, False, kinds.native_queries, kinds.native_items)
+
+    def count(self, work: CountPart) -> list[Sent]:
+        from pyspark import StorageLevel
+
+        pieces, session = self.pieces, self.spark.session
+        if pieces is not None:
+            numbers = session.range(0, len(pieces), 1, len(pieces))
+            frame = _mapped(numbers, counting(work, pieces))
+        else:
+            session.conf.set(ARROW_ROWS, str(BATCH_ROWS))
+            columns = columns_of(self.plan)
+            table = in_list_form(self.log, columns, self.spark)
+            self.copies, self.spark.made, self.spark.size = self.spark.made, [], 0
+            frame = _mapped(session.sql(self.spark.backend.compile(table)), work.of_batches)
+        if work.keeps:
+            frame = self.kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+            weakref.finalize(self, _forget, frame)
+        return self._collected(frame.filter(f"kind <> '{ROWS}'"))
+
+    def rows(self) -> Iterator[tuple[int, Any]]:
+        found = self._fetched(self._kept_rows.select("part", "content"))
+        for batch in found.to_batches():
+            for part, content in zip(batch.column("part").to_pylist(), batch.column("content"), strict=True):
+                yield part, content.as_buffer()
+
+    @property
+    def _kept_rows(self) -> Any:
+        return self.kept.filter(f"kind = '{ROWS}'")
+
+    def again(self, given: Any, method: str) -> list[Sent]:
+        known = self.spark.session.sparkContext.broadcast(given)
+        try:
+            frame = self._kept_rows.select("content")
+            return self._collected(_mapped(frame, going_on(known, method)))
+        finally:
+            known.destroy()
+
+    def _collected(self, frame: Any) -> list[Sent]:
+        found = self._fetched(frame.select("kind", "content"))
+        sent = list(zip(found["kind"].to_pylist(), found["content"].to_pylist(), strict=True))
+        refuse(sent)
+        return sent
+
+    def _fetched(self, frame: Any) -> pa.Table:
+        try:
+            return frame.toArrow()
+        except Exception as error:
+            raise self.spark.failed(error) from error
+
+
+def _forget(frame: Any) -> None:
+    with contextlib.suppress(Exception):  # Spark may have stopped already
+        frame.unpersist()
+
+
+def _copies(part: Part) -> bool:
+    """Whether rows are copied to a file: Spark folds the long form itself, and reads tables of its own."""
+    return not isinstance(part, LongPart | IbisPart)
+
+
+def dealt_out(found: Sequence[tuple[Piece, int]], cores: int) -> list[list[Piece]]:
+    """Row groups in parts of about as many rows each, in their order: one or two parts for each core, or more where
+    a part would be large."""
+    total = sum(rows for _, rows in found)
+    parts = max(cores if total <= SMALL_ROWS else 2 * cores, -(-total // MOST_ROWS), 1)
+    out: list[list[Piece]] = [[] for _ in range(parts)]
+    for (piece, rows), upto in zip(found, accumulate(rows for _, rows in found), strict=True):
+        middle = upto - rows / 2
+        out[min(int(middle * parts / max(total, 1)), parts - 1)].append(piece)
+    return [_together(part) for part in out if part] or [[]]
+
+
+def _together(pieces: Sequence[Piece]) -> list[Piece]:
+    """Row groups of one file as one piece."""
+    out: list[Piece] = []
+    for piece in pieces:
+        if out and out[-1].path == piece.path:
+            last = out.pop()
+            piece = Piece(last.path, last.name, last.wanted, [*last.groups, *piece.groups])
+        out.append(piece)
+    return out
+
+
+def _mapped(frame: Any, work: Work) -> Any:
+    """What the work sends of each part of a frame, each with the number of its part."""
+    return frame.mapInArrow(sending(work), SENT)
+
+
+def missing(session: Any) -> str:
+    """What the workers of this Spark lack to count with our loops, "" where they have all; asked once."""
+    context = session.sparkContext
+    if context.applicationId not in _able:
+        wanted = __version__
+
+        def look(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            try:
+                from counterrank.engine import part_sums  # noqa: F401
+                from counterrank.version import __version__ as found
+
+                said = "" if found == wanted else f"they have counterrank {found}, not {wanted}"
+            except ImportError as error:
+                said = str(error)
+            for _ in batches:
+                yield pyarrow.RecordBatch.from_pydict({"said": [said]})
+
+        cores = context.defaultParallelism
+        said = session.range(0, cores, 1, cores).mapInArrow(look, "said string").toArrow()["said"].to_pylist()
+        _able[context.applicationId] = max(said, default="")
+    return _able[context.applicationId]
