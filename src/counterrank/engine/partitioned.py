@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,9 +119,9 @@ class PartitionedPass:
             counts = counts.rebased(counts.extremes[0])
         if counts.days is not None and len(counts.days.days) > MOST_DAYS:
             counts = replace(counts, days=None)
-        whole = None
-        if others:
-            whole = _beside(counts.tally, Counts.added([unpacked_counts(data) for data in others]).tally)
+        whole = counts.tally if self.plan.whole_log else None  # without the pairs that policies may add
+        if whole is not None and others:
+            whole = _beside(whole, Counts.added([unpacked_counts(data) for data in others]).tally)
         return replace(counts, log_impressions=impressions, whole=whole)
 
     def _pages(self) -> RowPages:
@@ -177,18 +178,23 @@ class ComingRows(KeptRows):
 
     def __init__(self, jobs: Jobs, pairs: Pairs, origin: float) -> None:
         self._jobs, self._pairs, self._origin = jobs, pairs, origin
+        self._one = Lock()
 
     def __getattr__(self, name: str) -> Any:
-        if "complete" in vars(self):
-            raise AttributeError(name)
-        super().__init__(CACHE_BYTES, to_disk=True)
+        with self._one:  # several threads may look at once
+            if "complete" not in vars(self):
+                vars(self).update(vars(self._fetched()))
+        return super().__getattribute__(name)
+
+    def _fetched(self) -> KeptRows:
+        kept = KeptRows(CACHE_BYTES, to_disk=True)
         last, receiver = -1, Receiver(self._pairs)
         for part, data in self._jobs.rows():
             if part != last:
                 last, receiver = part, Receiver(self._pairs)
             rows, _, _ = receiver.unpacked(data)
-            self.add(_by_query(rows, receiver, self._origin))
-        return getattr(self, name)
+            kept.add(_by_query(rows, receiver, self._origin))
+        return kept
 
 
 def _beside(one: Tally, other: Tally) -> Tally:
