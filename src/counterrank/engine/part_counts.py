@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
+from platform import node
 from typing import Any, cast
 
 import numpy as np
@@ -45,6 +46,14 @@ class Piece:
     wanted: Mapping[str, str]
     groups: Sequence[int]
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        if not self.path.exists():
+            raise InputError(
+                f"{self.name}: there is no such file on {node()}, one of those that count: put it where all of them "
+                "have it under the same path"
+            )
+        yield from ParquetPart(self.path).row_groups(self.wanted, self.groups)
+
 
 @dataclass(frozen=True)
 class LogHead:
@@ -69,12 +78,7 @@ class CountPart:
 
     def of_pieces(self, pieces: Sequence[Piece]) -> Iterator[Sent]:
         """A part that is in files."""
-        batches = (
-            (piece.name, batch)
-            for piece in pieces
-            for batch in ParquetPart(piece.path).row_groups(piece.wanted, piece.groups)
-        )
-        return self._told(batches)
+        return self._told((piece.name, batch) for piece in pieces for batch in piece.batches())
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Sent]:
         """A part that came as typed columns, with what was found when it was folded."""
@@ -99,7 +103,7 @@ class CountPart:
                 done, days = part.feed(named(rows))
                 rows_counted += int((done.coded[:, 0] >= 0).sum())
                 if self.keeps:
-                    yield ROWS, sender.packed(done, days)
+                    yield from ((ROWS, content) for content in sender.packed(done, days))
         yield READ, json.dumps(told(tally) | {"impressions": part.log_impressions, "counted": rows_counted}).encode()
         if rows_counted or part.log_impressions:
             yield from ((kind, packed_counts(counts)) for kind, counts in part.finished())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,14 @@ if TYPE_CHECKING:
     from counterrank.engine.spark import Spark
 
 SMALL_ROWS = 1 << 20  # rows up to which a log is one part for each core: each part costs the driver an addition
+GOOD_ROWS, MANY = 1 << 22, 64  # rows of a part of a longer one, up to so many parts
 MOST_ROWS = 1 << 25  # rows of a part at most, where row groups allow: coded they take a gigabyte or so
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# Java remembers the last hundred things that it wrote to a disk: so Spark may not put many contents into one
+ONE_BY_ONE = {
+    "spark.sql.inMemoryColumnarStorage.batchSize": "1",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+}
 _able: dict[str, str] = {}  # by application: what is missing on its workers, "" where nothing is
 
 
@@ -76,20 +82,23 @@ class SparkJobs:
     def count(self, work: CountPart) -> list[Sent]:
         from pyspark import StorageLevel
 
-        pieces, session = self.pieces, self.spark.session
-        if pieces is not None:
-            numbers = session.range(0, len(pieces), 1, len(pieces))
-            frame = _mapped(numbers, counting(work, pieces))
-        else:
-            session.conf.set(ARROW_ROWS, str(BATCH_ROWS))
-            columns = columns_of(self.plan)
-            table = in_list_form(self.log, columns, self.spark)
-            self.copies, self.spark.made, self.spark.size = self.spark.made, [], 0
-            frame = _mapped(session.sql(self.spark.backend.compile(table)), work.of_batches)
-        if work.keeps:
+        frame = self._mapped(work)
+        if not work.keeps:
+            return self._collected(frame)
+        with _settings(self.spark.session, ONE_BY_ONE):
             frame = self.kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
             weakref.finalize(self, _forget, frame)
-        return self._collected(frame.filter(f"kind <> '{ROWS}'"))
+            return self._collected(frame.filter(f"kind <> '{ROWS}'"))
+
+    def _mapped(self, work: CountPart) -> Any:
+        """The work on each part."""
+        pieces, session = self.pieces, self.spark.session
+        if pieces is not None:
+            return _mapped(session.range(0, len(pieces), 1, len(pieces)), counting(work, pieces))
+        session.conf.set(ARROW_ROWS, str(BATCH_ROWS))
+        table = in_list_form(self.log, columns_of(self.plan), self.spark)
+        self.copies, self.spark.made, self.spark.size = self.spark.made, [], 0
+        return _mapped(session.sql(self.spark.backend.compile(table)), work.of_batches)
 
     def rows(self) -> Iterator[tuple[int, Any]]:
         found = self._fetched(self._kept_rows.select("part", "content"))
@@ -122,6 +131,19 @@ class SparkJobs:
             raise self.spark.failed(error) from error
 
 
+@contextlib.contextmanager
+def _settings(session: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """A session with these settings, which has its own again afterwards."""
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
 def _forget(frame: Any) -> None:
     with contextlib.suppress(Exception):  # Spark may have stopped already
         frame.unpersist()
@@ -134,9 +156,9 @@ def _copies(part: Part) -> bool:
 
 def dealt_out(found: Sequence[tuple[Piece, int]], cores: int) -> list[list[Piece]]:
     """Row groups in parts of about as many rows each, in their order: one or two parts for each core, or more where
-    a part would be large."""
+    a part would be large. A cluster that is just starting has more cores than it knows of."""
     total = sum(rows for _, rows in found)
-    parts = max(cores if total <= SMALL_ROWS else 2 * cores, -(-total // MOST_ROWS), 1)
+    parts = cores if total <= SMALL_ROWS else max(2 * cores, min(total // GOOD_ROWS, MANY), -(-total // MOST_ROWS))
     out: list[list[Piece]] = [[] for _ in range(parts)]
     for (piece, rows), upto in zip(found, accumulate(rows for _, rows in found), strict=True):
         middle = upto - rows / 2
