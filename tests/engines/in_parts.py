@@ -6,7 +6,6 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
-import cloudpickle
 import pyarrow as pa
 
 from counterrank.engine import Embedded, Pass, Plan
@@ -15,6 +14,11 @@ from counterrank.engine.part_counts import ROWS, CountPart, Sent
 from counterrank.engine.partitioned import PartitionedPass, Unlisted, adds_up, refuse
 from counterrank.log import Log
 from counterrank.log.rows import Kinds
+
+try:
+    from pyspark import cloudpickle
+except ImportError:
+    cloudpickle = None  # then nothing is sent
 
 PARTS, ROWS_AT_ONCE = 3, 5
 
@@ -55,7 +59,7 @@ class HereJobs:
 
 
 def sent_to(given: Any) -> Any:
-    return pickle.loads(cloudpickle.dumps(given))  # noqa: S301 - as it was just made
+    return given if cloudpickle is None else pickle.loads(cloudpickle.dumps(given))  # noqa: S301 - as it was just made
 
 
 class InParts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +108,30 @@ def test_row_groups_of_a_file_add_up_and_a_missing_file_is_said(tmp_path: Path) 
     [(kind, said)] = work.of_pieces([Piece(tmp_path / "gone.parquet", "gone.parquet", WANTED, [0])])
     assert kind == ERROR
     assert said.decode().startswith("gone.parquet: there is no such file on ")
+
+
+def test_workers_without_counterrank_say_so() -> None:
+    """The question must reach a worker that has nothing of ours."""
+    pickler = pytest.importorskip("pyspark.cloudpickle")
+    from counterrank.engine.spark_jobs import looking
+
+    asks = (
+        "import pickle, sys; sys.modules['counterrank'] = None; "
+        "print(next(pickle.load(sys.stdin.buffer)(iter([1]))).to_pydict()['said'][0])"
+    )
+    sent = pickler.dumps(looking("0"))
+    said = subprocess.run([sys.executable, "-c", asks], input=sent, capture_output=True, check=True).stdout.decode()
+    assert "counterrank" in said
+    [found] = next(looking("0")(iter([1]))).to_pydict()["said"]
+    assert found == f"they have counterrank {cr.__version__}, not 0"
+
+
+def test_where_workers_lack_it_expressions_count_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from counterrank.engine import relational, spark
+
+    monkeypatch.setattr(spark, "missing", lambda session: "No module named 'counterrank'")
+    monkeypatch.setattr(relational, "RelationalPass", lambda log, plan, engine: log.notes)
+    plan = Plan(metric="clicks", weights=position_weights("clicks"))
+    [note] = spark.Spark(None, "local[2]").counted(cr.read_log(a_log(3)), plan)
+    assert "No module named 'counterrank'" in note
+    assert "PYSPARK_PYTHON" in note

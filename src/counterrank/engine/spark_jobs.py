@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -186,22 +186,26 @@ def missing(session: Any) -> str:
     """What the workers of this Spark lack to count with our loops, "" where they have all; asked once."""
     context = session.sparkContext
     if context.applicationId not in _able:
-        wanted = __version__
-
-        def look(batches: Iterator[Any]) -> Iterator[Any]:
-            import pyarrow
-
-            try:
-                from counterrank.engine import part_sums  # noqa: F401
-                from counterrank.version import __version__ as found
-
-                said = "" if found == wanted else f"they have counterrank {found}, not {wanted}"
-            except ImportError as error:
-                said = str(error)
-            for _ in batches:
-                yield pyarrow.RecordBatch.from_pydict({"said": [said]})
-
         cores = context.defaultParallelism
-        said = session.range(0, cores, 1, cores).mapInArrow(look, "said string").toArrow()["said"].to_pylist()
-        _able[context.applicationId] = max(said, default="")
+        said = session.range(0, cores, 1, cores).mapInArrow(looking(__version__), "said string").toArrow()
+        _able[context.applicationId] = max(said["said"].to_pylist(), default="")
     return _able[context.applicationId]
+
+
+def looking(wanted: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function that needs nothing of ours to be taken to a worker, and says there what is missing."""
+
+    def look(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        try:
+            from counterrank.engine import part_sums  # noqa: F401 - the last of what the work needs
+            from counterrank.version import __version__ as found
+
+            said = "" if found == wanted else f"they have counterrank {found}, not {wanted}"
+        except ImportError as error:
+            said = str(error)
+        for _ in batches:
+            yield pyarrow.RecordBatch.from_pydict({"said": [said]})
+
+    return look
