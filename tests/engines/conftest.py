@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_parts import InParts
 
 from counterrank.engine import open_engine
 
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the worlds and the oracle 
 
 TRIED = {"duckdb": "duckdb", "ibis": "ibis", "spark": "local[2]"}  # every way to open an engine, by a name
 ENGINES = [pytest.param(name, marks=[pytest.mark.spark] * (kind == "spark"), id=kind) for kind, name in TRIED.items()]
+ENGINES.append(pytest.param("parts", id="parts"))  # the loops that Spark's workers run, in this process
 
 
 # what tiny logs do not need: code made for each query, a compiler that learns, many collectors of garbage
@@ -42,6 +44,8 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
+    if request.param == "parts":
+        return InParts()
     return request.getfixturevalue("spark") if request.param == "local[2]" else open_engine(request.param)
 
 

@@ -63,6 +63,7 @@ class Coder:
         self.size = np.zeros(16, dtype=np.int64)
         self.size[kernels.SLOTS] = 2  # of which the first two stay free
         self.before_growth = before_growth
+        self.alone = False  # whether other cores are not for a second thread
         self.asked: int | None = None
         if plan.queries is not None:
             self.queries.add(plan.queries)
@@ -98,7 +99,7 @@ class Coder:
         self.pairs.know(self.queries.size)
         parts, starts, order = [slice(0, len(rows))], [0], np.zeros(0, dtype=np.int64)
         if self.used:
-            if len(rows) >= HALVED:
+            if len(rows) >= HALVED and not self.alone:
                 parts = [slice(0, len(rows) // 2), slice(len(rows) // 2, len(rows))]
             starts = self._known(shown, place, coded, parts)
         else:  # most pairs are met in the first batch: by query, so that those of one query lie together in memory

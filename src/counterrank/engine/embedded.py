@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
@@ -70,9 +70,8 @@ class EmbeddedPass:
     Three things overlap: the next batches are decoded, a batch is coded, and the batch before it is tallied.
     """
 
-    def __init__(self, log: Log, plan: Plan, engine: Embedded) -> None:
-        if plan.metric not in log.columns:
-            raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
+    def _begin(self, log: Log, plan: Plan, engine: Embedded) -> None:
+        """Tables that rows can be added to."""
         self.log, self.plan, self.engine = log, plan, engine
         self.coder = Coder(plan, log.kinds(), before_growth=self._settle)
         self.tallier = Tallier(plan, self.coder, engine.group_room)
@@ -83,8 +82,13 @@ class EmbeddedPass:
         self._pending: Future[CodedRows] | None = None
         self._rows_known: tuple[Pairs | None, Any, Any] = None, None, None  # pairs whose rows and queries are known
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
+
+    def __init__(self, log: Log, plan: Plan, engine: Embedded) -> None:
+        if plan.metric not in log.columns:
+            raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
+        self._begin(log, plan, engine)
         with ThreadPoolExecutor(1) as pool:
-            reader = log.rows(self._columns(), plan.overview)
+            reader = log.rows(columns_of(plan), plan.overview)
             for rows in reader:
                 self._count(rows, pool)
                 engine.progress(len(rows))
@@ -100,17 +104,7 @@ class EmbeddedPass:
     def clusters(self) -> ClusterSizes | None:
         return ClusterSizes.of(self.tallier.cluster_sizes) if self.plan.clusters else None
 
-    def _columns(self) -> list[str]:
-        return [
-            "impressions",
-            self.plan.metric,
-            *(["propensity"] if self.plan.by_propensity else []),
-            *(["item_propensities"] if self.plan.by_item else []),
-            *(["cluster"] if self.plan.clusters else []),
-            *(["day"] if self.plan.days or self.plan.by_day else []),
-        ]
-
-    def _count(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
+    def _count(self, rows: Rows, pool: Executor) -> None:
         self.log_impressions += int(rows.impressions.astype(np.float64).sum())
         if self.log_impressions > MOST:
             raise InputError(f"{self.log.name}: more than 2^53 impressions cannot be counted exactly")
@@ -273,7 +267,7 @@ class EmbeddedPass:
     def _again(self) -> Iterator[CodedRows]:
         """The log read once more."""
         total = 0
-        for again in self.log.again(self.reading).rows(self._columns()):
+        for again in self.log.again(self.reading).rows(columns_of(self.plan)):
             total += int(again.impressions.sum())
             yield self.coder.code_again(again, self.tallier.day_codes(again))
             self.engine.progress(len(again))
@@ -383,3 +377,15 @@ class EmbeddedPass:
         number = np.cumsum(each) * cell_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
+
+
+def columns_of(plan: Plan) -> list[str]:
+    """The columns that a plan needs beside queries and items."""
+    return [
+        "impressions",
+        plan.metric,
+        *(["propensity"] if plan.by_propensity else []),
+        *(["item_propensities"] if plan.by_item else []),
+        *(["cluster"] if plan.clusters else []),
+        *(["day"] if plan.days or plan.by_day else []),
+    ]

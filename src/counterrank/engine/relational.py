@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from counterrank.engine import expressions as x
 from counterrank.engine.arrow import beginnings, numbers, tallied, text
-from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
+from counterrank.engine.plan import Coefficients, Moments, Pass, Plan, WantedRankings
 from counterrank.errors import InputError, NoneFound
 from counterrank.ids import Codes, Ids, is_text
 from counterrank.log import Log
@@ -67,13 +67,16 @@ class Relational:
     name: str = "ibis"
     gathers: ClassVar[bool] = True  # equal rows are counted as one, where that costs no more than it saves
 
-    def count(self, log: Log, plan: Plan) -> RelationalPass:
+    def count(self, log: Log, plan: Plan) -> Pass:
         try:
-            return RelationalPass(log, plan, self)
+            return self.counted(log, plan)
         except (duckdb.Error, pa.ArrowException) as error:
             if (slower := log.by_row()) is not None:
                 return self.count(slower, plan)
             raise InputError(f"{log.name}: {self.name} cannot read it ({told(error)})") from None
+
+    def counted(self, log: Log, plan: Plan) -> Pass:
+        return RelationalPass(log, plan, self)
 
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
         """The rows of a part, its columns under our names."""
@@ -113,13 +116,34 @@ def _mended(types: Mapping[str, pa.DataType]) -> dict[str, str]:
     return lists | ({"day": "make_timestamp_ns(epoch_ns(day))"} if zoned else {})
 
 
+def in_list_form(log: Log, needed: Sequence[str], engine: Relational) -> ir.Table:
+    """The log's rows in list form, with the columns that tell which are good, ids as text."""
+    columns = log.to_read(needed)
+    tables = []
+    for part, found in zip(log.parts, log.found, strict=True):
+        chosen = {c: found[c] for c in columns}
+        if isinstance(part, LongPart):
+            names = ["impression", "position", *(_LONG.get(c, c) for c in chosen)]
+            tables += [
+                x.typed(engine.scan(inner, {c: wanted[c] for c in names}), inner.name)
+                for inner, wanted in zip(part.parts, part.wanted, strict=True)
+            ]
+        else:
+            tables.append(x.typed(engine.scan(part, chosen), part.name))
+    for column in {c for t in tables for c in t.columns}:  # what only some files have to say
+        nothing = ibis.literal(0, "int64") if column == "folding" else ibis.literal(False)
+        tables = [t if column in t.columns else t.mutate(**{column: nothing}) for t in tables]
+    table = ibis.union(*(t.select(sorted(t.columns)) for t in tables)) if len(tables) > 1 else tables[0]
+    return x.fold(table) if isinstance(log.parts[0], LongPart) else table
+
+
 @dataclass
 class OwnBackend:
     """`engine="ibis"`: an Ibis table is counted by its own database, anything else by DuckDB through Ibis."""
 
     name: str = "ibis"
 
-    def count(self, log: Log, plan: Plan) -> RelationalPass:
+    def count(self, log: Log, plan: Plan) -> Pass:
         if log.table is not None:
             return Relational(log.table.get_backend()).count(log, plan)
         return Relational(ibis.duckdb.from_connection(connect_apart())).count(log, plan)
@@ -139,7 +163,7 @@ class RelationalPass:
         needed = {"query", *counted, "impressions", "segment"}
         needed |= {"day", "reward"} if plan.overview else set()
         repeat = plan.metric == "clicks" and engine.gathers
-        self.kept = engine.keep(x.gathered(self._table(sorted(needed)), needed, repeat, log.repair))
+        self.kept = engine.keep(x.gathered(in_list_form(log, sorted(needed), engine), needed, repeat, log.repair))
         weakref.finalize(self, engine.drop, self.kept)
         self.reading = self._read()
         rows = x.good(self.kept, counted)
@@ -160,32 +184,6 @@ class RelationalPass:
         sizes, often = numbers(found["size"], np.float64), numbers(found["clusters"], np.float64)
         order = np.argsort(sizes)
         return ClusterSizes(sizes[order], often[order])
-
-    def _table(self, needed: Sequence[str]) -> ir.Table:
-        """The log's rows in list form, with the columns that tell which are good, ids as text."""
-        log = self.log
-        columns = log.to_read(needed)
-        long = isinstance(log.parts[0], LongPart)
-        tables = []
-        for part, found in zip(log.parts, log.found, strict=True):
-            chosen = {c: found[c] for c in columns}
-            if isinstance(part, LongPart):
-                names = ["impression", "position", *(_LONG.get(c, c) for c in chosen)]
-                tables += [
-                    self._typed(inner, {c: wanted[c] for c in names})
-                    for inner, wanted in zip(part.parts, part.wanted, strict=True)
-                ]
-            else:
-                tables.append(self._typed(part, chosen))
-        for column in {c for t in tables for c in t.columns}:  # what only some files have to say
-            nothing = ibis.literal(0, "int64") if column == "folding" else ibis.literal(False)
-            tables = [t if column in t.columns else t.mutate(**{column: nothing}) for t in tables]
-        table = ibis.union(*(t.select(sorted(t.columns)) for t in tables)) if len(tables) > 1 else tables[0]
-        return x.fold(table) if long else table
-
-    def _typed(self, part: Part, wanted: Wanted) -> ir.Table:
-        table = self.engine.scan(part, wanted)
-        return x.typed(table, part.name)
 
     def _totals(self, rows: ir.Table, asked: ir.Table | None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Totals of all rows, and of those of the queries that were asked for."""

@@ -1,19 +1,20 @@
-"""Spark: the same expressions beyond one machine.
+"""Spark: compiled loops on its workers (`engine/spark_jobs.py`), and expressions for what does not add up over parts.
 
-Parquet files are read by Spark itself. All else (CSV, JSON Lines, tables in memory) is read by our own reader and
-handed over, since Spark reads text in ways of its own.
+For expressions Parquet files are read by Spark itself. All else (CSV, JSON Lines, tables in memory) is read by our own
+reader and handed over, since Spark reads text in ways of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,8 +26,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterrank import temporary
+from counterrank.engine.partitioned import PartitionedPass, Unlisted, adds_up
+from counterrank.engine.plan import Pass, Plan
 from counterrank.engine.relational import Relational, temporary_name
+from counterrank.engine.spark_jobs import SparkJobs, missing
 from counterrank.errors import InputError, NotInstalled
+from counterrank.log import Log
 from counterrank.log.files import ParquetPart, Part, TextPart, Wanted
 from counterrank.log.read import IbisPart
 from counterrank.records import dataclass
@@ -35,6 +40,10 @@ JAVA = 17
 PARTITIONS = "spark.sql.shuffle.partitions"
 FILE_BYTES = 32 << 20  # bytes of Parquet files for each part: unpacked they are several times as many
 SMALL = 64 << 20  # bytes of a table that is sent whole to every worker
+UNABLE = (
+    "Spark's workers cannot count by compiled loops ({}), so this took many times as long: give them the Python that "
+    "has counterrank in this version, by PYSPARK_PYTHON"
+)
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -148,6 +157,16 @@ class Spark(Relational):
     in_use: dict[str, list[temporary.Folder]] = field(default_factory=dict)  # by the name of the kept table
     size: int = 0  # bytes of the files that were scanned
 
+    def counted(self, log: Log, plan: Plan) -> Pass:
+        """By compiled loops on the workers where all that is asked for adds up, else by expressions."""
+        if adds_up(plan):
+            if said := missing(self.session):
+                log = replace(log, notes=(*log.notes, UNABLE.format(said)))
+            else:
+                with contextlib.suppress(Unlisted):
+                    return PartitionedPass(log, plan, SparkJobs(self, log, plan))
+        return super().counted(log, plan)
+
     def scan(self, part: Part, wanted: Wanted) -> ir.Table:
         # Spark skips names that begin so, and takes a colon for a URL
         if isinstance(part, ParquetPart) and part.path.name[0] not in "_." and ":" not in os.path.abspath(part.name):
@@ -173,14 +192,22 @@ class Spark(Relational):
 
         From text files a Spark on this machine gets them as a temporary Parquet file, any other through its driver.
         """
-        batches = _whole(part, wanted)
         if not isinstance(part, TextPart) or not self.session.sparkContext.master.startswith("local"):
-            return self._frame(pa.Table.from_batches(list(batches)))
+            return self._frame(pa.Table.from_batches(list(_whole(part, wanted))))
+        folder, path = self.copied(part, wanted, _taken)
+        self.made.append(folder)
+        return self._read(path, part.name)
+
+    def copied(
+        self, part: Part, wanted: Wanted, taken: Callable[[pa.Schema], pa.Schema]
+    ) -> tuple[temporary.Folder, Path]:
+        """The rows in a temporary Parquet file, and its folder; `taken` has the types that are taken from it."""
         try:
+            batches = _whole(part, wanted)
             folder = temporary.Folder()
             path = Path(folder.name) / "rows.parquet"
             first = next(batches)
-            schema = _taken(first.schema)
+            schema = taken(first.schema)
             with pq.ParquetWriter(path, schema) as file:
                 for batch in chain([first], batches):
                     file.write_table(pa.Table.from_batches([batch]).cast(schema))
@@ -189,8 +216,7 @@ class Spark(Relational):
                 f"{part.name}: no temporary copy for Spark can be written ({error.strerror or _first_line(error)}): "
                 "make room, set TMPDIR to another folder, or give Parquet"
             ) from None
-        self.made.append(folder)
-        return self._read(path, part.name)
+        return folder, path
 
     def _frame(self, table: pa.Table) -> Any:
         return self.session.createDataFrame(table.cast(_taken(table.schema)))
@@ -225,7 +251,10 @@ class Spark(Relational):
         try:
             return self.session.sql(self.backend.compile(table)).toArrow()
         except Exception as error:
-            raise InputError(f"Spark could not count the log ({_first_line(error)})") from error
+            raise self.failed(error) from error
+
+    def failed(self, error: Exception) -> InputError:
+        return InputError(f"Spark could not count the log ({_first_line(error)})")
 
 
 def _whole(part: Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:

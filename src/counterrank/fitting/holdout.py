@@ -87,7 +87,7 @@ def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
 
 
 def _of_logs(one: ClickCounts, other: ClickCounts, name: str, reading: Reading) -> Halves:
-    pairs, rows, queries = united(one.pairs, other.pairs)
+    pairs, rows, queries = united([one.pairs, other.pairs])
     assert one.patterns is not None and other.patterns is not None  # noqa: S101, PT018 - asked for
     moved = [each.moved(rows[i], queries[i], pairs.positions) for i, each in enumerate((one.patterns, other.patterns))]
     return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name, reading, one_log=False)

@@ -67,7 +67,7 @@ def read_halves(
     second, also = _count(replace(other, joins=joins), top, engine, clustered)
     both = found + second
     assert found.patterns is not None and second.patterns is not None  # noqa: S101, PT018 - asked for
-    _, rows, queries = united(found.pairs, second.pairs)
+    _, rows, queries = united([found.pairs, second.pairs])
     parts = [
         each.patterns.moved(rows[i], queries[i], both.pairs.positions)
         for i, each in enumerate((found, second))

@@ -173,17 +173,31 @@ class ParquetPart:
         sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
         if len(sizes) < 2 or min(sizes[:-1]) < _GROUP_ROWS or max(sizes) > 2 * BATCH_ROWS:
             return []
-        named, columns = self._dictionaries(wanted, metadata), list(dict.fromkeys(wanted.values()))
+        named = self._dictionaries(wanted, metadata)
+        return [self._group(number, wanted, file, metadata, named) for number in range(len(sizes))]
 
-        def group(number: int) -> Iterator[pa.RecordBatch]:
-            try:
-                one = pq.ParquetFile(file, metadata=metadata, read_dictionary=named)
-                for batch in one.iter_batches(BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False):
-                    yield _renamed(batch, wanted)
-            except (pa.ArrowException, OSError) as error:
-                raise self._damaged(error) from None
+    def row_groups(self, wanted: Wanted, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The batches of these row groups, decoded in this thread alone."""
+        file, metadata = self._opened()
+        named = self._dictionaries(wanted, metadata)
+        for number in numbers:
+            yield from self._group(number, wanted, file, metadata, named)
 
-        return [group(number) for number in range(len(sizes))]
+    def group_sizes(self) -> list[int]:
+        """How many rows each row group has."""
+        _, metadata = self._opened()
+        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+    def _group(
+        self, number: int, wanted: Wanted, file: pa.NativeFile, metadata: pq.FileMetaData, named: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        columns = list(dict.fromkeys(wanted.values()))
+        try:
+            one = pq.ParquetFile(file, metadata=metadata, read_dictionary=named)
+            for batch in one.iter_batches(BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False):
+                yield _renamed(batch, wanted)
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from None
 
     def _opened(self) -> tuple[pa.NativeFile, pq.FileMetaData]:
         """The file, opened once for all threads, which read it at places of their own."""

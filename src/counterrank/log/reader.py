@@ -58,9 +58,9 @@ class RowReader:
                     tally.timed += rows.timed
                     tally.repaired += rows.repaired
                     if self.overview:
-                        _look(rows, tally)
+                        look(rows, tally)
                     if len(rows):
-                        yield _named(rows)
+                        yield named(rows)
         self._reading = log.read_as(tally)
 
     def _set_aside(
@@ -106,7 +106,7 @@ def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool) -> Iterator
         yield found
 
 
-def _named(rows: Rows) -> Rows:
+def named(rows: Rows) -> Rows:
     """Rows whose query is named with its segment, where the log is told apart by one."""
     if rows.segment is None:
         return rows
@@ -114,7 +114,7 @@ def _named(rows: Rows) -> Rows:
     return replace(rows, query_values=names, query_keys=text_keys(names))
 
 
-def _look(rows: Rows, tally: Tally) -> None:
+def look(rows: Rows, tally: Tally) -> None:
     if rows.day is not None and tally.days is not None:
         tally.days.update(np.unique(rows.day).tolist())
     if rows.reward is not None:

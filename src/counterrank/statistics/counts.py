@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,7 @@ from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Changed, RankingGroups, Rankings
 
 SHORT = 1 << 19  # cells of a log that is one part
+Added = TypeVar("Added", LookCounts, Patterns, DaySums, ItemChances)
 PART = 1 << 17  # cells of a part of any other: 1 MB for each number that a cell has
 
 
@@ -119,6 +122,23 @@ class Counts:
         queries = np.repeat(np.arange(size), np.diff(self.runs(part)))
         return Places.of(queries, self.cells.positions[part.cells], self.cells.depth, size)
 
+    @classmethod
+    def of_cells(cls, pairs: Pairs, tally: Tally) -> Counts:
+        """What was shown and clicked where, and nothing else."""
+        queries = len(pairs.query_ids)
+        return cls(
+            pairs=pairs,
+            impressions=np.zeros(queries, dtype=np.int64),
+            reward=np.zeros(queries),
+            reward2=np.zeros(queries),
+            cells=tally.cells,
+            shown=tally.shown,
+            clicked=tally.clicked,
+            rankings=None,
+            log_impressions=0,
+            longest=0,
+        )
+
     def save(self, path: str | Path) -> None:
         """Write it as one .npz file, without pickles; `statistics.store.read_counts` reads it back."""
         from counterrank.statistics.store import save_counts  # which knows all that counts hold
@@ -171,37 +191,28 @@ class Counts:
         )
 
     def __add__(self, other: Counts) -> Counts:
-        other = other.rebased(self.origin)
-        pairs, rows_of, queries = united(self.pairs, other.pairs)
-        positions = pairs.positions
-        totals: list[NDArray[Any]] = [np.zeros(len(pairs.query_ids)) for _ in range(3)]
-        moved: dict[str, list[Rankings]] = {"rankings": [], "pages": []}
-        looks: list[LookCounts] = []
-        patterns: list[Patterns] = []
-        for i, part in enumerate((self, other)):
-            rows = rows_of[i]
+        return Counts.added([self, other])
+
+    @classmethod
+    def added(cls, parts: Sequence[Counts]) -> Counts:
+        """The sum of all parts, their pairs brought together once."""
+        origin = parts[0].origin
+        parts = [part.rebased(origin) for part in parts]
+        pairs, rows_of, queries = united([part.pairs for part in parts])
+        size, positions = len(pairs.query_ids), pairs.positions
+        totals: list[NDArray[Any]] = [np.zeros(size) for _ in range(3)]
+        for part, codes in zip(parts, queries, strict=True):
             for total, values in zip(totals, (part.impressions, part.reward, part.reward2), strict=True):
-                total[queries[i]] += values
-            for name, groups in (("rankings", part.rankings), ("pages", part.pages)):
-                if groups is not None:
-                    moved[name].append(sum_chunks(groups).moved(rows, queries[i], positions))
-            if part.looks is not None:
-                looks.append(part.looks.moved(rows, len(pairs), queries[i], len(pairs.query_ids), positions))
-            if part.patterns is not None:
-                patterns.append(part.patterns.moved(rows, queries[i], positions))
+                total[codes] += values
+        cell_rows = [rows[part.cells.rows] for part, rows in zip(parts, rows_of, strict=True)]
         cells, (shown, clicked) = Cells.added(
-            np.concatenate([rows_of[i][part.cells.rows] for i, part in enumerate((self, other))]),
-            np.concatenate([self.cells.positions, other.cells.positions]),
-            [np.concatenate([self.shown, other.shown]), np.concatenate([self.clicked, other.clicked])],
+            np.concatenate(cell_rows),
+            np.concatenate([part.cells.positions for part in parts]),
+            [np.concatenate([part.shown for part in parts]), np.concatenate([part.clicked for part in parts])],
             len(pairs),
             positions,
         )
-        chances = [
-            part.item_chances.put(cells.find(rows_of[i][part.cells.rows], part.cells.positions), len(cells))
-            for i, part in enumerate((self, other))
-            if part.item_chances is not None
-        ]
-        added = {name: both[0] + both[1] if len(both) == 2 else None for name, both in moved.items()}
+        moves = list(zip(parts, rows_of, queries, strict=True))
         return Counts(
             pairs=pairs,
             impressions=totals[0].astype(np.int64),
@@ -210,17 +221,43 @@ class Counts:
             cells=cells,
             shown=shown,
             clicked=clicked,
-            rankings=added["rankings"],
-            log_impressions=self.log_impressions + other.log_impressions,
-            longest=max(self.longest, other.longest),
-            origin=self.origin,
-            pages=added["pages"],
-            extremes=_spanned(self.extremes, other.extremes),
-            looks=looks[0] + looks[1] if len(looks) == 2 else None,
-            patterns=patterns[0] + patterns[1] if len(patterns) == 2 else None,
-            days=self.days + other.days if self.days is not None and other.days is not None else None,
-            item_chances=chances[0] + chances[1] if len(chances) == 2 else None,
+            rankings=_joined([(part.rankings, rows, codes) for part, rows, codes in moves], positions),
+            log_impressions=sum(part.log_impressions for part in parts),
+            longest=max(part.longest for part in parts),
+            origin=origin,
+            pages=_joined([(part.pages, rows, codes) for part, rows, codes in moves], positions),
+            extremes=reduce(_spanned, [part.extremes for part in parts]),
+            looks=_summed(
+                part.looks.moved(rows, len(pairs), codes, size, positions) if part.looks is not None else None
+                for part, rows, codes in moves
+            ),
+            patterns=_summed(
+                part.patterns.moved(rows, codes, positions) if part.patterns is not None else None
+                for part, rows, codes in moves
+            ),
+            days=_summed(part.days for part in parts),
+            item_chances=_summed(
+                part.item_chances.put(cells.find(rows, part.cells.positions), len(cells))
+                if part.item_chances is not None
+                else None
+                for part, rows in zip(parts, cell_rows, strict=True)
+            ),
         )
+
+
+def _summed(parts: Iterable[Added | None]) -> Added | None:
+    """The sum, where every part has one."""
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return reduce(operator.add, known) if len(known) == len(found) else None
+
+
+def _joined(parts: Sequence[tuple[RankingGroups | None, Codes, Codes]], positions: int) -> Rankings | None:
+    """The groups of all parts, each with its pairs and queries under their new codes, where every part has them."""
+    moved = [
+        sum_chunks(groups).moved(rows, queries, positions) for groups, rows, queries in parts if groups is not None
+    ]
+    return Rankings.joined(moved).merged() if len(moved) == len(parts) else None
 
 
 def sum_chunks(groups: RankingGroups) -> Rankings:

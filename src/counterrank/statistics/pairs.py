@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -117,24 +118,23 @@ def _first_of_equals(rising: Codes) -> NDArray[np.bool_]:
     return first
 
 
-def united(a: Pairs, b: Pairs) -> tuple[Pairs, list[Codes], list[Codes]]:
-    """The pairs of both; the row in it of each pair of either, and the code of each query of either."""
-    query_ids, item_ids = _union(a.query_ids, b.query_ids), _union(a.item_ids, b.item_ids)
-    queries = [query_ids.codes(side.query_ids.texts) for side in (a, b)]
-    items = [item_ids.codes(side.item_ids.texts) for side in (a, b)]
-    of_query = [queries[i][side.queries] for i, side in enumerate((a, b))]
-    of_item = [items[i][side.items] for i, side in enumerate((a, b))]
+def united(sides: Sequence[Pairs]) -> tuple[Pairs, list[Codes], list[Codes]]:
+    """The pairs of all; the row in it of each pair of every one, and the code of each query of every one."""
+    query_ids, item_ids = _union([side.query_ids for side in sides]), _union([side.item_ids for side in sides])
+    queries = [query_ids.codes(side.query_ids.texts) for side in sides]
+    of_query = [codes[side.queries] for codes, side in zip(queries, sides, strict=True)]
+    of_item = [item_ids.codes(side.item_ids.texts)[side.items] for side in sides]
     lengths = np.zeros(len(query_ids), dtype=np.int64)
-    for codes, side in zip(queries, (a, b), strict=True):
+    for codes, side in zip(queries, sides, strict=True):
         lengths[codes] = np.maximum(lengths[codes], side.lengths)
-    positions = max(a.positions, b.positions)
+    positions = max(side.positions for side in sides)
     pairs = Pairs.build(query_ids, item_ids, np.concatenate(of_query), np.concatenate(of_item), lengths, positions)
-    return pairs, [pairs.find(of_query[i], of_item[i]) for i in range(2)], queries
+    return pairs, [pairs.find(*each) for each in zip(of_query, of_item, strict=True)], queries
 
 
-def _union(a: Ids, b: Ids) -> Ids:
-    new = b.texts.filter(pa.array(a.codes(b.texts) < 0))
-    return in_order(Ids(pa.concat_arrays([a.texts, new]), a.integer and b.integer))[0]
+def _union(sides: Sequence[Ids]) -> Ids:
+    texts = pa.chunked_array([side.texts for side in sides], pa.string()).unique()
+    return in_order(Ids(texts, all(side.integer for side in sides)))[0]
 
 
 Table = NDArray[np.float64]  # (P, K): one number per pair and position

@@ -44,6 +44,13 @@ Arrays = dict[str, NDArray[Any]]
 
 def save_counts(counts: Counts, path: str | Path) -> None:
     """Write counts; a file that is there is replaced. Groups of rankings that live on disk are read whole."""
+    content = packed_counts(counts)
+    with writing(path) as file:
+        file.write(content)
+
+
+def packed_counts(counts: Counts) -> bytes:
+    """Counts as the bytes of such a file."""
     arrays: Arrays = {}
     numbers: dict[str, Any] = {}
     for name in (each.name for each in fields(counts)):
@@ -52,8 +59,7 @@ def save_counts(counts: Counts, path: str | Path) -> None:
     head = json.dumps({"format": FORMAT, "version": VERSION, "numbers": numbers})
     packed = io.BytesIO()
     np.savez(packed, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays)
-    with writing(path) as file:
-        file.write(sealed(packed))
+    return sealed(packed)
 
 
 def read_counts(path: str | Path) -> Counts:
@@ -63,7 +69,7 @@ def read_counts(path: str | Path) -> Counts:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}): check the path") from None
     try:
-        return _read(data)
+        return unpacked_counts(data)
     except InputError as error:
         raise InputError(f"{path}: {error}: count the log anew") from None
     except (ValueError, KeyError, TypeError, IndexError, EOFError, OSError, MemoryError, OverflowError, RecursionError,
@@ -85,7 +91,8 @@ def _digest(content: bytes | memoryview) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _read(data: bytes) -> Counts:
+def unpacked_counts(data: bytes) -> Counts:
+    """The counts that `packed_counts` gave."""
     if _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
         raise InputError("the file was changed or is not whole: its SHA-256 is not the one at its end")
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
@@ -235,4 +242,4 @@ def _shaped(name: str, array: Any, shape: tuple[int, ...], low: float | None = N
         raise InputError(f"{name}: some are out of range")
 
 
-__all__ = ["read_counts", "save_counts"]
+__all__ = ["packed_counts", "read_counts", "save_counts", "unpacked_counts"]
