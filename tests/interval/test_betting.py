@@ -152,7 +152,7 @@ def test_one_query_alone_has_the_bounds_of_the_whole(name: str) -> None:
     question = Question.ask(cr.read_log(log), cr.read_policy({"q": ["a", "b"]}), logging="uniform")
     run = open_engine("duckdb").count(question.log, plan_for(frozenset(Need), question))
     [evidence] = question.evidences(run, frozenset(Need))
-    done, _ = finished({name: ESTIMATORS[name].estimate(evidence)}, evidence, run, by_query=True)
+    done, _ = finished({name: ESTIMATORS[name].estimate(evidence)}, evidence, run, by_query=[name])
     terms, by_query = done[name].terms(), done[name].query_terms()
     value, n = done[name].value, evidence.counts.total
     for units in (terms.for_lower, terms.for_upper):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from counterrank.click.base import Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import LAST, Fit, Looks, Options, effective, squeezed
-from counterrank.click.halves import in_halves
-from counterrank.click.walk import dependent_step
+from counterrank.click.endings import Endings
+from counterrank.click.fit import LAST, Fit, Looks, Options, Scope, effective, logs, squeezed
 from counterrank.ids import Codes
 
 
@@ -57,19 +56,27 @@ def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:
     Expectation–maximisation over which of the two it was. The evidence on attraction holds the looks past the last
     click too, each with the chance that it happened. A click at position K counts as a stop: the page ends there.
     """
-    patterns = counts.need_patterns("dcm-ml")
+    endings = Endings.of(counts, "dcm-ml")
     start = fit_dependent(counts, options).model
     assert isinstance(start, DependentClick)  # noqa: S101
     attraction, go_on = start.attraction.copy(), np.atleast_2d(start.continuation).copy()
     clicks = counts.clicks.astype(np.float64)
-    of = patterns.queries if options.scope == "query" else np.zeros(len(patterns), dtype=np.int64)
+    at, last = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.looks.last_at))
+    between = at - last  # clicks with another one below
+    places = _places(endings, counts, options.scope)
+    could = between.copy()
+    for place, part in zip(places, endings.parts, strict=True):
+        could += np.bincount(place, part.often, go_on.size + 1)[:-1].reshape(go_on.shape)
+    could[:, -1] = at[:, -1]
     looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
-    went, could = np.zeros_like(go_on), np.zeros_like(go_on)
-    rows = of, patterns.coded, patterns.impressions
 
     def step() -> float:
-        total = in_halves(dependent_step, rows, (attraction, go_on), (looks, doubt, went, could))
+        v = np.append(go_on.ravel(), 1.0)
+        total, sums = endings.step(places, attraction, 1.0, v)
+        total += endings.certain(counts, attraction) + logs(between, go_on) + logs(at[:, -1], 1.0 - go_on[:, -1])
         total += options.penalty(attraction) + options.other.penalty(go_on)
+        looks[:], doubt[:] = endings.seen + sums.looks[:, 0], sums.looks[:, 1]
+        went = between + (v * sums.after[:, 1])[:-1].reshape(go_on.shape)
         attraction[:], go_on[:] = options.mean(clicks, looks), options.other.mean(went, could)
         return total
 
@@ -77,3 +84,12 @@ def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:
     climb.run(options.iterations, options.tolerance, options.strides)
     evidence = effective(clicks, looks, doubt, attraction)
     return Fit(DependentClick(attraction, squeezed(go_on)), evidence, tuple(climb.trace), climb.converged, climb.notes)
+
+
+def _places(endings: Endings, counts: ClickCounts, scope: Scope) -> list[NDArray[np.int32]]:
+    """Where the last click above each ending stands: its position, or query · K + position; the last one is none."""
+    if scope == "pooled":
+        return [part.at for part in endings.parts]
+    depth, queries = counts.cells.depth, np.append(counts.pairs.queries, len(counts.pairs.query_ids))
+    none = len(counts.pairs.query_ids) * depth
+    return [np.minimum(queries[part.last] * depth + part.at, none).astype(np.int32) for part in endings.parts]

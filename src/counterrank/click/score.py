@@ -7,9 +7,10 @@ import numpy as np
 from counterrank.click.base import ClickModel, Floats
 from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns
+from counterrank.threads import in_two
 
 FLOOR = 1e-6  # a chance below it counts as this much: a model that rules out what happened has no finite score else
-CHUNK = 1 << 16
+CHUNK = 1 << 14  # patterns that a thread looks at in one go
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +45,22 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
     """
     n = patterns.impressions.astype(np.float64)
     positions = patterns.coded.shape[1]
-    logs = np.zeros(len(patterns))
+    logs, ruled_out = np.zeros(len(patterns)), np.zeros(len(patterns), dtype=np.bool_)
     bits = np.zeros((len(patterns), positions))
-    impossible = 0
-    for start in range(0, len(patterns), CHUNK):
-        part = slice(start, start + CHUNK)
-        some = patterns.at(part)
-        rankings, clicks = some.rankings, some.clicks
-        shown = rankings >= 0
-        given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)
-        impossible += int(some.impressions[(given <= 0).any(axis=1)].sum())
-        logs[part] = np.log(np.maximum(given, FLOOR)).sum(axis=1) / shown.sum(axis=1)
-        alone = _chance(model.click_probabilities(some.queries, rankings), clicks, shown)
-        bits[part] = -np.log2(np.maximum(alone, FLOOR))
+
+    def run(begin: int, end: int) -> None:
+        for start in range(begin, end, CHUNK):
+            part = slice(start, min(start + CHUNK, end))
+            some = patterns.at(part)
+            rankings, clicks = some.rankings, some.clicks
+            shown = rankings >= 0
+            given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)
+            ruled_out[part] = (given <= 0).any(axis=1)
+            logs[part] = np.log(np.maximum(given, FLOOR)).sum(axis=1) / shown.sum(axis=1)
+            alone = _chance(model.click_probabilities(some.queries, rankings), clicks, shown)
+            bits[part] = -np.log2(np.maximum(alone, FLOOR))
+
+    in_two(run, len(patterns), 2 * CHUNK)
     at = _shown_at(patterns, n)
     mean = np.divide(n @ bits, at, out=np.full(positions, np.nan), where=at > 0)
     by_position = 2.0**mean
@@ -70,7 +74,7 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
         log_likelihood=float(n @ logs / n.sum()),
         perplexity=float(by_position[ok].mean()),
         by_position=by_position,
-        impossible=impossible,
+        impossible=int(patterns.impressions[ruled_out].sum()),
         logs=logs,
         influence=influence,
         impressions=n,

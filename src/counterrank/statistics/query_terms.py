@@ -63,6 +63,11 @@ class QueryUnits:
     def __len__(self) -> int:
         return len(self.queries)
 
+    def at(self, rows: slice) -> QueryUnits:
+        """Some of the rows."""
+        every = self.queries, self.sizes, self.buckets, self.counts, self.sums
+        return QueryUnits(*(each[rows] for each in every))
+
     def starts(self, queries: int) -> Codes:
         """Where the rows of each of so many queries begin, and the end."""
         return np.searchsorted(self.queries, np.arange(queries + 1))
