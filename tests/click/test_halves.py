@@ -7,7 +7,7 @@ import pytest
 from click_worlds import CROWD, PAIRS, sampled
 
 from counterrank.click import FITS, Options, halves, harvest_examination
-from counterrank.click.endings import Gathered, Sums, read_on
+from counterrank.click.endings import Sums, read_on
 from counterrank.errors import Unanswerable
 
 
@@ -25,13 +25,12 @@ def test_a_fit_in_two_threads_is_that_in_one(name: str, monkeypatch: pytest.Monk
 
 def test_a_page_that_nothing_explains_divides_by_nothing() -> None:
     """After its last click users go on for sure, and no item below may stay unclicked: a division by 0 once."""
-    codes = (np.array(each, dtype=np.int32) for each in ([0, 1], [0], [0]))
-    ending = Gathered(np.array([0, 2]), *codes, np.ones(1))
-    sums = Sums(np.zeros((2, 2)), np.zeros((1, 2)), np.zeros(1))
-    total = read_on(ending, ending.at, np.array([1.0, 0.5]), 1.0, np.ones(1), sums)
+    items, place = np.array([[0], [1]], dtype=np.int32), np.zeros(1, dtype=np.int32)
+    sums = Sums(np.zeros(2), np.zeros(2), np.zeros((1, 2)), np.zeros(1))
+    total = read_on(items, place, np.ones(1), np.array([1.0, 0.5]), 1.0, np.ones(1), sums)
     assert np.isfinite(total)
     assert total < -600
-    assert sums.looks[:, 0].tolist() == [1.0, 1.0]
+    assert sums.looks.tolist() == [1.0, 1.0]
 
 
 def test_harvesting_says_what_it_lacks_at_the_first_position() -> None:

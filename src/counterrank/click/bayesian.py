@@ -9,7 +9,7 @@ from counterrank.click.base import Floats, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.endings import Endings
+from counterrank.click.endings import Endings, Known
 from counterrank.click.fit import LAST, Fit, Looks, Options, effective, logs
 from counterrank.ids import Codes
 
@@ -56,16 +56,16 @@ def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
     perseverance = np.full(1, 0.9)
     clicks = counts.clicks.astype(np.float64)
     between = clicks - counts.looks.last  # with another one below
-    told, places = between + endings.followed, [part.last for part in endings.parts]
-    looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
+    told, known = between + endings.followed, Known(endings, endings.places(lambda group: group.last))
+    looks = np.zeros(len(clicks))
 
     def step() -> float:
         u = float(perseverance[0])
         v = u * (1.0 - satisfaction)
-        total, sums = endings.step(places, attraction, u, np.append(v, 1.0))
-        total += endings.certain(counts, attraction) + logs(between, v) + logs(endings.missed.sum(), perseverance)
+        total, sums = known.step(attraction, u, v)
+        total += endings.certain(clicks, attraction) + logs(between, v) + logs(endings.missed.sum(), perseverance)
         total += options.penalty(attraction) + options.other.penalty(satisfaction, perseverance)
-        looks[:], doubt[:] = endings.seen + sums.looks[:, 0], sums.looks[:, 1]
+        looks[:] = endings.seen + sums.looks
         satisfied = satisfaction * sums.after[:-1, 0]
         # of all looks those below the first position, and those above the last one of users who were not satisfied
         went, could = looks.sum() - counts.total, looks.sum() - endings.stops - sums.lowest[0] - satisfied.sum()
@@ -76,5 +76,5 @@ def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
     climb = Climb(step, [attraction, satisfaction, perseverance])
     climb.run(options.iterations, options.tolerance, options.strides)
     model = DynamicBayesian(attraction, satisfaction, float(perseverance[0]))
-    evidence = effective(clicks, looks, doubt, attraction)
+    evidence = effective(clicks, looks, known.doubt(), attraction)
     return Fit(model, evidence, tuple(climb.trace), climb.converged, climb.notes)

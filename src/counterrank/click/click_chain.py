@@ -9,7 +9,7 @@ from counterrank.click.base import Floats, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.endings import Endings
+from counterrank.click.endings import Endings, Known
 from counterrank.click.fit import Fit, Options, effective, logs
 from counterrank.errors import InputError
 from counterrank.ids import Codes
@@ -49,23 +49,22 @@ def fit_click_chain(counts: ClickCounts, options: Options = Options()) -> Fit:
     attraction = options.mean(clicks, counts.looks.to_last)
     continuation = np.array([0.9, 0.6, 0.4])
     between = clicks - counts.looks.last  # with another one below
-    told, places = between + endings.followed, [part.last for part in endings.parts]
-    looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
+    told, known = between + endings.followed, Known(endings, endings.places(lambda group: group.last))
+    looks = np.zeros(len(clicks))
 
     def step() -> float:
         u, low, high = continuation.tolist()
         v = low * (1.0 - attraction) + high * attraction
-        total, sums = endings.step(places, attraction, u, np.append(v, 1.0))
-        total += endings.certain(counts, attraction) + logs(between, v)
+        total, sums = known.step(attraction, u, v)
+        total += endings.certain(clicks, attraction) + logs(between, v)
         total += logs(endings.missed.sum(), continuation[:1])
         total += options.penalty(attraction) + options.other.penalty(continuation)
-        below, doubt[:] = sums.looks.T
-        looks[:] = endings.seen + below
+        looks[:] = endings.seen + sums.looks
         # both chances of going on, and of what is seen after that, by which draw it was
         went_on = np.divide(between, v, out=np.zeros_like(v), where=between > 0) + sums.after[:-1, 1]
         on_low, on_high = (1.0 - attraction) * low * went_on, attraction * high * went_on
         drew = on_high + attraction * (1.0 - high) * sums.after[:-1, 0]
-        unclicked = endings.missed.sum() + below.sum()
+        unclicked = endings.missed.sum() + sums.looks.sum()
         first = (v * sums.after[:-1, 1]).sum() + sums.after[-1, 1]
         went = unclicked - first, on_low.sum(), on_high.sum()
         could = unclicked - sums.lowest[0], told.sum() - drew.sum(), drew.sum()
@@ -75,5 +74,5 @@ def fit_click_chain(counts: ClickCounts, options: Options = Options()) -> Fit:
 
     climb = Climb(step, [attraction, continuation])
     climb.run(options.iterations, options.tolerance, options.strides)
-    evidence = effective(clicks, looks, doubt, attraction)
+    evidence = effective(clicks, looks, known.doubt(), attraction)
     return Fit(ClickChain(attraction, continuation), evidence, tuple(climb.trace), climb.converged, climb.notes)

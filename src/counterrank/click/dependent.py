@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from counterrank.click.base import Floats, at_positions, by_position, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.endings import Endings
+from counterrank.click.endings import Endings, Known, Places
 from counterrank.click.fit import LAST, Fit, Looks, Options, Scope, effective, logs, squeezed
 from counterrank.ids import Codes
 
@@ -63,33 +63,33 @@ def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:
     clicks = counts.clicks.astype(np.float64)
     at, last = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.looks.last_at))
     between = at - last  # clicks with another one below
-    places = _places(endings, counts, options.scope)
+    known = Known(endings, _places(endings, counts, options.scope))
     could = between.copy()
-    for place, part in zip(places, endings.parts, strict=True):
-        could += np.bincount(place, part.often, go_on.size + 1)[:-1].reshape(go_on.shape)
+    for part, places in zip(endings.parts, known.places, strict=True):
+        for group, place in zip(part, places, strict=True):
+            could += np.bincount(place, group.often, go_on.size + 1)[:-1].reshape(go_on.shape)
     could[:, -1] = at[:, -1]
-    looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
+    looks = np.zeros(len(clicks))
 
     def step() -> float:
-        v = np.append(go_on.ravel(), 1.0)
-        total, sums = endings.step(places, attraction, 1.0, v)
-        total += endings.certain(counts, attraction) + logs(between, go_on) + logs(at[:, -1], 1.0 - go_on[:, -1])
+        total, sums = known.step(attraction, 1.0, go_on.ravel())
+        total += endings.certain(clicks, attraction) + logs(between, go_on) + logs(at[:, -1], 1.0 - go_on[:, -1])
         total += options.penalty(attraction) + options.other.penalty(go_on)
-        looks[:], doubt[:] = endings.seen + sums.looks[:, 0], sums.looks[:, 1]
-        went = between + (v * sums.after[:, 1])[:-1].reshape(go_on.shape)
+        looks[:] = endings.seen + sums.looks
+        went = between + go_on * sums.after[:-1, 1].reshape(go_on.shape)
         attraction[:], go_on[:] = options.mean(clicks, looks), options.other.mean(went, could)
         return total
 
     climb = Climb(step, [attraction, go_on])
     climb.run(options.iterations, options.tolerance, options.strides)
-    evidence = effective(clicks, looks, doubt, attraction)
+    evidence = effective(clicks, looks, known.doubt(), attraction)
     return Fit(DependentClick(attraction, squeezed(go_on)), evidence, tuple(climb.trace), climb.converged, climb.notes)
 
 
-def _places(endings: Endings, counts: ClickCounts, scope: Scope) -> list[NDArray[np.int32]]:
+def _places(endings: Endings, counts: ClickCounts, scope: Scope) -> Places:
     """Where the last click above each ending stands: its position, or query · K + position; the last one is none."""
     if scope == "pooled":
-        return [part.at for part in endings.parts]
+        return endings.places(lambda group: group.at)
     depth, queries = counts.cells.depth, np.append(counts.pairs.queries, len(counts.pairs.query_ids))
     none = len(counts.pairs.query_ids) * depth
-    return [np.minimum(queries[part.last] * depth + part.at, none).astype(np.int32) for part in endings.parts]
+    return endings.places(lambda group: np.minimum(queries[group.last] * depth + group.at, none).astype(np.int32))

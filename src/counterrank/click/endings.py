@@ -6,13 +6,14 @@ or found nothing attractive. With B_k the chance of no click from k on given tha
     B_k = (1 − a_k)·((1 − u) + u·B_{k+1}),  B beyond the end = 1,
 
 a page whose last click is at l has the factor (1 − v_l) + v_l·B_{l+1} for what follows, and each later position was
-examined with a chance that follows from the same numbers. Endings are gathered once, equal ones together; every
-iteration of a fit goes over them alone. A page without a click is all ending, and its v is 1.
+examined with a chance that follows from the same numbers. A page without a click is all ending, and its v is 1. Endings
+are gathered once, equal ones together and those of one length one after the other; every iteration of a fit goes over
+them alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,14 +28,15 @@ from counterrank.statistics.hashing import SECRET, mix
 from counterrank.statistics.patterns import Patterns
 from counterrank.threads import side_by_side
 
+BLOCK = 256  # endings that a kernel goes over at a time
+TINY = 1e-100
 LEAST = 1e-280  # added to every B: a page of a thousand positions without a click is no impossible one
 
 
 class Gathered(NamedTuple):
-    """Distinct endings; ending t shows the pairs items[starts[t]:starts[t+1]], one or more."""
+    """Distinct endings of one length, one or more; the t-th shows the pairs items[:, t]."""
 
-    starts: Any  # (T+1,)
-    items: Any  # (cells,) pairs
+    items: Any  # (length, T) pairs
     last: Any  # (T,) the pair of the click above it; P: none
     at: Any  # (T,) the position of that click; K: none
     often: Any  # (T,) impressions
@@ -43,16 +45,21 @@ class Gathered(NamedTuple):
 class Sums(NamedTuple):
     """What a step fills: sums over endings, each as often as it was logged."""
 
-    looks: Any  # (P, 2) expected looks at each pair; and their doubt, Σ w(1 − w)
+    looks: Any  # (P,) expected looks at each pair
+    doubt: Any  # (P,) Σ w(1 − w) of the chances w of looks; or no room, where it is not asked for
     after: Any  # (J, 2) by the place of the last click: 1 / ((1 − v) + v·B), and B / ((1 − v) + v·B), B = B_{l+1}
     lowest: Any  # (1,) expected looks at the last positions of pages
+
+
+Part = list[Gathered]
+Places = list[list[Any]]  # of the last click above each ending, by part and length
 
 
 @dataclass(frozen=True)
 class Endings:
     """The endings of all pages, in one part or, for two threads, in two; and what was seen above them."""
 
-    parts: Sequence[Gathered]
+    parts: list[Part]
     seen: Floats  # (P,) how often a pair stood at or above a page's last click
     missed: Floats  # (P,) of these, without a click
     followed: Floats  # (P,) last clicks with an ending below
@@ -66,34 +73,43 @@ class Endings:
 
     @classmethod
     def _gathered(cls, counts: ClickCounts, patterns: Patterns) -> Endings:
-        pairs, rows = len(counts.pairs), len(patterns)
+        pairs, half, rows = len(counts.pairs), len(patterns) // 2, len(patterns)
         if rows < halves.WORTH:
-            parts: tuple[Gathered, ...] = (_part(patterns, slice(0, rows), pairs),)
+            parts = [_part(patterns, slice(0, rows), pairs)]
         else:
-            ways = slice(0, rows // 2), slice(rows // 2, rows)
-            parts = side_by_side(*(lambda rows=each: _part(patterns, rows, pairs) for each in ways))  # type: ignore[misc]
+            ways = slice(0, half), slice(half, rows)
+            parts = list(side_by_side(lambda: _part(patterns, ways[0], pairs), lambda: _part(patterns, ways[1], pairs)))
         followed, blank = np.zeros(pairs + 1), np.zeros(pairs)
-        for part in parts:
-            followed += np.bincount(part.last, part.often, pairs + 1)
-            none = np.repeat(np.where(part.last == pairs, part.often, 0.0), np.diff(part.starts))
-            blank += np.bincount(part.items, none, pairs)
+        for group in (group for part in parts for group in part):
+            followed += np.bincount(group.last, group.often, pairs + 1)
+            none = np.flatnonzero(group.last == pairs)
+            for items in group.items:
+                blank += np.bincount(items[none], group.often[none], pairs)
         seen = counts.looks.to_last - blank
         stops = float(counts.looks.last.sum() - followed[:pairs].sum())
         return cls(parts, seen, seen - counts.clicks, followed[:pairs], stops)
 
-    def certain(self, counts: ClickCounts, attraction: Floats) -> float:
-        """The log-likelihood of the clicks, and of what stood above a page's last click without one."""
-        return logs(counts.clicks, attraction) + logs(self.missed, 1.0 - attraction)
+    def places(self, of: Callable[[Gathered], Any]) -> Places:
+        """One number for each ending, of all parts and lengths."""
+        return [[of(group) for group in part] for part in self.parts]
 
-    def step(self, places: Sequence[Any], attraction: Floats, u: float, v: Floats) -> tuple[float, Sums]:
+    def certain(self, clicks: Floats, attraction: Floats) -> float:
+        """The log-likelihood of the clicks, and of what stood above a page's last click without one."""
+        return logs(clicks, attraction) + logs(self.missed, 1.0 - attraction)
+
+    def step(self, places: Places, attraction: Floats, u: float, v: Floats, doubt: bool = False) -> tuple[float, Sums]:
         """The log-likelihood of the endings and their sums; `places` is the place of each one's last click in `v`.
 
         The last place is that of endings without one, and has v = 1.
         """
+        size = len(attraction)
 
         def run(number: int) -> tuple[float, Sums]:
-            sums = Sums(np.zeros((len(attraction), 2)), np.zeros((len(v), 2)), np.zeros(1))
-            return read_on(self.parts[number], places[number], attraction, u, v, sums), sums
+            sums = Sums(np.zeros(size), np.zeros(size if doubt else 0), np.zeros((len(v), 2)), np.zeros(1))
+            total = 0.0
+            for group, place in zip(self.parts[number], places[number], strict=True):
+                total += read_on(group.items, place, group.often, attraction, u, v, sums)
+            return total, sums
 
         if len(self.parts) == 1:
             return run(0)
@@ -103,22 +119,59 @@ class Endings:
         return one + other, sums
 
 
-def _part(patterns: Patterns, rows: slice, pairs: int) -> Gathered:
+@dataclass
+class Known:
+    """What a step went by: the doubt in its looks is worked out for the last one only."""
+
+    endings: Endings
+    places: Places
+    given: tuple[Floats, float, Floats] | None = None
+
+    def step(self, attraction: Floats, u: float, v: Floats) -> tuple[float, Sums]:
+        """As that of the endings; `v` without the place of those that have no click above."""
+        self.given = attraction.copy(), u, np.append(v, 1.0)
+        return self.endings.step(self.places, *self.given)
+
+    def doubt(self) -> Floats:
+        """Of the last step."""
+        assert self.given is not None  # noqa: S101 - a fit has one step or more
+        found: Floats = self.endings.step(self.places, *self.given, doubt=True)[1].doubt
+        return found
+
+
+def _part(patterns: Patterns, rows: slice, pairs: int) -> Part:
     queries, coded, impressions = patterns.queries[rows], patterns.coded[rows], patterns.impressions[rows]
     sizes = np.zeros(3, dtype=np.int64)
     _measure(queries, coded, impressions, sizes)
     most, cells, longest = sizes.tolist()
-    room = Gathered(
+    room = _Room(
         np.zeros(most + 1, dtype=np.int64),
         np.empty(cells, dtype=np.int32),
         np.empty(most, dtype=np.int32),
         np.empty(most, dtype=np.int32),
         np.empty(most),
     )
-    size = 1 << (2 * longest).bit_length()
-    many = _gather(queries, coded, impressions, pairs, np.full(size, -1, dtype=np.int32), SECRET, room)
-    starts = room.starts[: many + 1]
-    return Gathered(starts, room.items[: starts[-1]], room.last[:many], room.at[:many], room.often[:many])
+    table = np.full(1 << (2 * longest).bit_length(), -1, dtype=np.int32)
+    many = _gather(queries, coded, impressions, pairs, table, SECRET, room)
+    lengths = np.diff(room.starts[: many + 1])
+    found = []
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():
+        some = np.flatnonzero(lengths == length)
+        items = np.empty((length, len(some)), dtype=np.int32)
+        for i in range(length):
+            items[i] = room.items[room.starts[some] + i]
+        found.append(Gathered(items, room.last[some], room.at[some], room.often[some]))
+    return found
+
+
+class _Room(NamedTuple):
+    """Endings as they come; the t-th shows the pairs items[starts[t]:starts[t+1]]."""
+
+    starts: Any  # (T+1,)
+    items: Any  # (cells,)
+    last: Any  # (T,)
+    at: Any  # (T,)
+    often: Any  # (T,)
 
 
 @njit(nogil=True)
@@ -191,32 +244,47 @@ def _gather(queries: Any, coded: Any, impressions: Any, pairs: int, table: Any, 
 
 
 @njit(nogil=True)
-def read_on(endings: Any, places: Any, attraction: Any, u: float, v: Any, sums: Any) -> float:
-    """The log-likelihood of endings, and their sums. `u` is the chance to go on after no click, `v` after the last."""
-    starts, items, looks = endings.starts, endings.items, sums.looks
-    longest = 0
-    for t in range(len(places)):
-        longest = max(longest, starts[t + 1] - starts[t])
-    on = np.empty(longest)  # the chance that the next position is examined, if this one is
-    total, lowest = 0.0, 0.0
-    for t in range(len(places)):
-        first, end, m, j = starts[t], starts[t + 1], endings.often[t], places[t]
-        b = 1.0
-        for i in range(end - 1, first - 1, -1):
-            free = 1.0 - attraction[items[i]]
-            on[i - first] = u * b / ((1.0 - u) + u * b)
-            b = (free * (1.0 - u) + LEAST) + (free * u) * b
-        rest = (1.0 - v[j]) + v[j] * b
-        total += m * np.log(rest)
-        sums.after[j, 0] += m / rest
-        sums.after[j, 1] += m * b / rest
-        w = v[j] * b / rest
-        for i in range(first, end):
-            p = items[i]
-            looks[p, 0] += m * w
-            looks[p, 1] += m * w * (1.0 - w)
-            if i + 1 < end:
-                w *= on[i - first]
-        lowest += m * w
-    sums.lowest[0] += lowest
-    return total
+def read_on(items: Any, places: Any, often: Any, attraction: Any, u: float, v: Any, sums: Any) -> float:
+    """The log-likelihood of endings, and their sums. `u` is the chance to go on after no click, `v` after the last.
+
+    A block of endings at a time goes up from their ends and then down: each loop does one thing, to many numbers.
+    """
+    size, many = items.shape
+    on = np.empty((size, BLOCK))  # the chance that the next position is examined, if this one is
+    free, b, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    total, chance = 0.0, 1.0  # logarithms are dear: one for many factors
+    for begin in range(0, many, BLOCK):
+        n = min(BLOCK, many - begin)
+        b[:] = 1.0
+        for k in range(size - 1, -1, -1):
+            for t in range(n):
+                free[t] = 1.0 - attraction[items[k, begin + t]]
+            for t in range(n):
+                rest = (1.0 - u) + u * b[t]
+                on[k, t] = u * b[t] / rest
+                b[t] = free[t] * rest + LEAST
+        for t in range(n):
+            j, m = places[begin + t], often[begin + t]
+            rest = (1.0 - v[j]) + v[j] * b[t]
+            if m == 1.0 and rest > TINY:
+                chance *= rest
+                if chance < TINY:
+                    total += np.log(chance)
+                    chance = 1.0
+            else:
+                total += m * np.log(rest)
+            sums.after[j, 0] += m / rest
+            sums.after[j, 1] += m * b[t] / rest
+            w[t] = m * (v[j] * b[t] / rest)
+        for k in range(size):
+            for t in range(n):
+                sums.looks[items[k, begin + t]] += w[t]
+            if len(sums.doubt) > 0:
+                for t in range(n):
+                    sums.doubt[items[k, begin + t]] += w[t] * (1.0 - w[t] / often[begin + t])
+            if k + 1 < size:
+                for t in range(n):
+                    w[t] *= on[k, t]
+        for t in range(n):
+            sums.lowest[0] += w[t]
+    return total + np.log(chance)

@@ -114,7 +114,7 @@ def logs(often: Any, chance: Floats) -> float:
     """Σ often · log chance, where what never came has no part in it."""
     some = np.flatnonzero(np.broadcast_to(often, chance.shape))
     with np.errstate(divide="ignore"):
-        return float(np.asarray(often).ravel()[some] @ np.log(chance.ravel()[some]))
+        return float((np.asarray(often).ravel()[some] * np.log(chance.ravel()[some])).sum())
 
 
 def effective(clicks: Floats, looks: Floats, doubt: Floats, attraction: Floats) -> Looks:
