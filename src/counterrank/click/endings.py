@@ -252,7 +252,8 @@ def read_on(items: Any, places: Any, often: Any, attraction: Any, u: float, v: A
     size, many = items.shape
     on = np.empty((size, BLOCK))  # the chance that the next position is examined, if this one is
     free, b, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    total, chance = 0.0, 1.0  # logarithms are dear: one for many factors
+    total: float = 0.0
+    chance = 1.0  # logarithms are dear: one for many factors
     for begin in range(0, many, BLOCK):
         n = min(BLOCK, many - begin)
         b[:] = 1.0
@@ -287,4 +288,5 @@ def read_on(items: Any, places: Any, often: Any, attraction: Any, u: float, v: A
                     w[t] *= on[k, t]
         for t in range(n):
             sums.lowest[0] += w[t]
-    return total + np.log(chance)
+    total += np.log(chance)
+    return total

@@ -65,7 +65,7 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
         sums[begin] = own
 
     in_two(run, len(patterns), WORTH)
-    total, at = sum(sums[begin] for begin in sorted(sums))
+    total, at = np.sum([sums[begin] for begin in sorted(sums)], axis=0)
     mean = np.divide(total, at, out=np.full(positions, np.nan), where=at > 0)
     by_position = 2.0**mean
     ok = at > 0
