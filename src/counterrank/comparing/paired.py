@@ -26,6 +26,7 @@ from counterrank.judging.distance import add_distance
 from counterrank.judging.evaluate import clustered, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
+from counterrank.memory import give_back
 from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.asked import Asked
@@ -81,6 +82,8 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
     target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, needs))
     looked = Looked.at(names, (target, baseline), run, how.confidence)
     chosen = looked.best() if name == AUTO else name
+    looked = replace(looked, cases=())  # what the others weighed is large, and no longer needed
+    give_back()
     if name == AUTO and looked.from_the_top and looked.level(chosen):
         top = _from_the_top(question, how, engine, call, chosen)
         if top is not None:

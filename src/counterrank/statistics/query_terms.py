@@ -73,9 +73,7 @@ class QueryUnits:
 
     def at(self, rows: slice) -> QueryUnits:
         """Some of the rows."""
-        return QueryUnits(
-            self.queries[rows], self.sizes[rows], self.buckets[rows], self.counts[rows], self.sums[rows]
-        )
+        return QueryUnits(self.queries[rows], self.sizes[rows], self.buckets[rows], self.counts[rows], self.sums[rows])
 
     def starts(self, queries: int) -> Codes:
         """Where the rows of each of so many queries begin, and the end."""
