@@ -7,17 +7,17 @@ import pytest
 from click_worlds import CROWD, PAIRS, sampled
 
 from counterrank.click import FITS, Options, halves, harvest_examination
-from counterrank.click.walk import walk
+from counterrank.click.endings import Sums, read_on
 from counterrank.errors import Unanswerable
 
 
 @pytest.mark.parametrize("name", ["dcm-ml", "pbm", "ubm", "dbn", "ccm"])
 def test_a_fit_in_two_threads_is_that_in_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = sampled(CROWD["ccm"], PAIRS, 2_000, seed=1, ragged=True)
+    counts, again = (sampled(CROWD["ccm"], PAIRS, 2_000, seed=1, ragged=True) for _ in range(2))
     options = Options(iterations=5, tolerance=-1)
     one = FITS[name](counts, options)
     monkeypatch.setattr(halves, "WORTH", 1)
-    two = FITS[name](counts, options)
+    two = FITS[name](again, options)
     np.testing.assert_allclose(two.trace, one.trace, rtol=1e-12)
     np.testing.assert_allclose(two.model.attraction, one.model.attraction, rtol=1e-9)
     np.testing.assert_allclose(two.looks.looks, one.looks.looks, rtol=1e-9)
@@ -25,12 +25,12 @@ def test_a_fit_in_two_threads_is_that_in_one(name: str, monkeypatch: pytest.Monk
 
 def test_a_page_that_nothing_explains_divides_by_nothing() -> None:
     """After its last click users go on for sure, and no item below may stay unclicked: a division by 0 once."""
-    clicked, attraction = np.array([1, 0, 0]), np.array([0.5, 1.0, 0.5])
-    blank, examined = np.zeros(4), np.zeros(4)
-    total = walk(3, 0, clicked, attraction, np.ones(3), np.ones(3), blank, examined)
+    items, place = np.array([[0], [1]], dtype=np.int32), np.zeros(1, dtype=np.int32)
+    sums = Sums(np.zeros(2), np.zeros(2), np.zeros((1, 2)), np.zeros(1))
+    total = read_on(items, place, np.ones(1), np.array([1.0, 0.5]), 1.0, np.ones(1), sums)
     assert np.isfinite(total)
     assert total < -600
-    assert examined[:3].tolist() == [1.0, 1.0, 1.0]
+    assert sums.looks.tolist() == [1.0, 1.0]
 
 
 def test_harvesting_says_what_it_lacks_at_the_first_position() -> None:

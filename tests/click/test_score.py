@@ -64,3 +64,14 @@ def test_prophets_and_coins() -> None:
     coin = score(type(CROWD["ctr"])(0.5), patterns)
     assert coin.perplexity == pytest.approx(2)
     assert coin.log_likelihood == pytest.approx(np.log(0.5))
+
+
+def test_a_score_in_two_threads_and_small_parts_is_that_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = sampled(CROWD["ubm"], PAIRS, 400, seed=3, ragged=True).patterns
+    one = score(CROWD["dcm"], patterns)
+    monkeypatch.setattr("counterrank.click.score.WORTH", 1)
+    monkeypatch.setattr("counterrank.click.score.CHUNK", 7)
+    two = score(CROWD["dcm"], patterns)
+    np.testing.assert_allclose(two.by_position, one.by_position, rtol=1e-13)
+    np.testing.assert_allclose(two.influence, one.influence, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(two.logs, one.logs)

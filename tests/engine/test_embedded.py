@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -149,3 +151,15 @@ def as_dict(counts):
         for q, coded, n in zip(counts.patterns.queries, counts.patterns.coded, counts.patterns.impressions, strict=True)
     }
     return shown, clicked, totals, rankings, patterns, counts.log_impressions
+
+
+def test_rows_go_with_the_last_who_needs_them(log):
+    """Not when Python looks for circles of objects some time later: they may be most of a process's memory."""
+    gc.disable()
+    try:
+        run = Embedded().count(read_log(log), Plan(metric="clicks", weights=np.ones, patterns=True))
+        gone = weakref.ref(run)
+        del run
+        assert gone() is None
+    finally:
+        gc.enable()

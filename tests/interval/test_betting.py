@@ -21,6 +21,7 @@ from counterrank.setting.need import Need
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.histogram import Histogram, bucket_of
+from counterrank.statistics.query_terms import QueryTerms, QueryUnits
 from counterrank.statistics.terms import Terms, Units, edges
 from interval.test_spreads import world
 
@@ -152,7 +153,7 @@ def test_one_query_alone_has_the_bounds_of_the_whole(name: str) -> None:
     question = Question.ask(cr.read_log(log), cr.read_policy({"q": ["a", "b"]}), logging="uniform")
     run = open_engine("duckdb").count(question.log, plan_for(frozenset(Need), question))
     [evidence] = question.evidences(run, frozenset(Need))
-    done, _ = finished({name: ESTIMATORS[name].estimate(evidence)}, evidence, run, by_query=True)
+    done, _ = finished({name: ESTIMATORS[name].estimate(evidence)}, evidence, run, by_query=[name])
     terms, by_query = done[name].terms(), done[name].query_terms()
     value, n = done[name].value, evidence.counts.total
     for units in (terms.for_lower, terms.for_upper):
@@ -161,3 +162,20 @@ def test_one_query_alone_has_the_bounds_of_the_whole(name: str) -> None:
     whole = INTERVALS["betting"](Spread(value=value, stderr=0.1, impressions=n, terms=terms), 0.95)
     each = query_bounds(by_query, 0.95)
     assert (each[0][0], each[1][0]) == pytest.approx(whole, rel=1e-6)
+
+
+def test_queries_are_bounded_alike_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terms of other queries are strung together as they are; a query that is a part by itself is no special one."""
+    rng = np.random.default_rng(1)
+    query, term = rng.integers(0, 9, 300), rng.choice([0.0, 0.5, 1.0, 2.0], 300)
+    query[query == 4] = 5  # one without impressions
+    whole = QueryUnits.of(query, term)
+    parts = [QueryUnits.of(query[query % 3 == i], term[query % 3 == i]) for i in range(3)]
+    apart = [QueryUnits.of(query[query // 3 == i], term[query // 3 == i]) for i in (2, 0, 1)]
+    for found in (QueryUnits.joined(parts), QueryUnits.joined(apart)):
+        for name in ("queries", "sizes", "buckets", "counts", "sums"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+    terms = QueryTerms(whole, whole, np.zeros(9), np.full(9, 2.0))
+    at_once = query_bounds(terms, 0.9)
+    monkeypatch.setitem(lower_bound.__globals__, "SOME", 5)
+    np.testing.assert_array_equal(query_bounds(terms, 0.9), at_once)

@@ -93,5 +93,9 @@ def fit_to(per_position: Floats, positions: int, what: str) -> Floats:
 
 
 def shown_values(per_pair: Floats, rankings: Codes) -> Floats:
-    """(G, K): each shown pair's number, 0 beyond the ranking's end (-1 reads the appended zero)."""
-    return np.append(per_pair, 0.0)[rankings]
+    """(G, K): each shown pair's number, 0 beyond the ranking's end."""
+    if not len(per_pair):
+        return np.zeros(rankings.shape)
+    out = per_pair[rankings]  # -1 reads the last one
+    out[rankings < 0] = 0.0
+    return out

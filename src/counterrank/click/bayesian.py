@@ -9,9 +9,8 @@ from counterrank.click.base import Floats, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import LAST, Fit, Looks, Options, effective
-from counterrank.click.halves import in_halves
-from counterrank.click.walk import bayesian_step
+from counterrank.click.endings import Endings, Known
+from counterrank.click.fit import LAST, Fit, Looks, Options, effective, logs
 from counterrank.ids import Codes
 
 
@@ -50,26 +49,32 @@ def fit_bayesian(counts: ClickCounts, options: Options = Options()) -> Fit:
 
     A click at the end of a page tells nothing on satisfaction.
     """
-    patterns = counts.need_patterns("dbn")
+    endings = Endings.of(counts, "dbn")
     start = fit_simplified(counts, options).model
     assert isinstance(start, DynamicBayesian)  # noqa: S101
     attraction, satisfaction = start.attraction.copy(), start.satisfaction.copy()
     perseverance = np.full(1, 0.9)
     clicks = counts.clicks.astype(np.float64)
-    looks, doubt, satisfied, told = (np.zeros(len(clicks)) for _ in range(4))
-    rows = patterns.coded, patterns.impressions
-    went = np.zeros(2)  # how often users went on, of how often they could have
+    between = clicks - counts.looks.last  # with another one below
+    told, known = between + endings.followed, Known(endings, endings.places(lambda group: group.last))
+    looks = np.zeros(len(clicks))
 
     def step() -> float:
-        known = attraction, satisfaction, float(perseverance[0])
-        total = in_halves(bayesian_step, rows, known, (looks, doubt, satisfied, told, went))
+        u = float(perseverance[0])
+        v = u * (1.0 - satisfaction)
+        total, sums = known.step(attraction, u, v)
+        total += endings.certain(clicks, attraction) + logs(between, v) + logs(endings.missed.sum(), perseverance)
         total += options.penalty(attraction) + options.other.penalty(satisfaction, perseverance)
+        looks[:] = endings.seen + sums.looks
+        satisfied = satisfaction * sums.after[:-1, 0]
+        # of all looks those below the first position, and those above the last one of users who were not satisfied
+        went, could = looks.sum() - counts.total, looks.sum() - endings.stops - sums.lowest[0] - satisfied.sum()
         attraction[:], satisfaction[:] = options.mean(clicks, looks), options.other.mean(satisfied, told)
-        perseverance[:] = options.other.mean(went[:1], went[1:])
+        perseverance[:] = options.other.mean(went, could)
         return total
 
     climb = Climb(step, [attraction, satisfaction, perseverance])
     climb.run(options.iterations, options.tolerance, options.strides)
     model = DynamicBayesian(attraction, satisfaction, float(perseverance[0]))
-    evidence = effective(clicks, looks, doubt, attraction)
+    evidence = effective(clicks, looks, known.doubt(), attraction)
     return Fit(model, evidence, tuple(climb.trace), climb.converged, climb.notes)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
 from counterrank.click.base import ClickModel, Clicks, Floats
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 
 
@@ -26,14 +28,9 @@ class Chain(ClickModel):
         return a * examined
 
     def conditional_probabilities(self, queries: Codes, rankings: Codes, clicks: Clicks) -> Floats:
-        a, u, v = self._steps(queries, rankings)
+        a, u, v = (np.ascontiguousarray(each) for each in self._steps(queries, rankings))
         out = np.empty_like(a)
-        examined = np.ones(len(a))  # given the clicks so far
-        for k in range(a.shape[1]):
-            out[:, k] = examined * a[:, k]
-            missed = 1.0 - out[:, k]
-            still = np.divide(examined * (1.0 - a[:, k]), missed, out=np.zeros_like(missed), where=missed > 0)
-            examined = np.where(clicks[:, k] == 1, v[:, k], still * u[:, k])
+        _given_above(a, u, v, np.ascontiguousarray(clicks, dtype=np.int8), out)
         return out
 
     def sample(self, queries: Codes, rankings: Codes, rng: np.random.Generator) -> Clicks:
@@ -47,3 +44,16 @@ class Chain(ClickModel):
 
     def _steps(self, queries: Codes, rankings: Codes) -> tuple[Floats, ...]:
         return tuple(np.broadcast_to(each, rankings.shape) for each in self.steps(queries, rankings))
+
+
+@njit(nogil=True)
+def _given_above(a: Any, u: Any, v: Any, clicks: Any, out: Any) -> None:
+    for g in range(len(a)):
+        examined = 1.0  # given the clicks so far
+        for k in range(a.shape[1]):
+            out[g, k] = examined * a[g, k]
+            missed = 1.0 - out[g, k]
+            if clicks[g, k] == 1:
+                examined = v[g, k]
+            else:
+                examined = examined * (1.0 - a[g, k]) / missed * u[g, k] if missed > 0.0 else 0.0

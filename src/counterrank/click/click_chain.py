@@ -9,9 +9,8 @@ from counterrank.click.base import Floats, chances, shown_values
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import Fit, Options, effective
-from counterrank.click.halves import in_halves
-from counterrank.click.walk import click_chain_step
+from counterrank.click.endings import Endings, Known
+from counterrank.click.fit import Fit, Options, effective, logs
 from counterrank.errors import InputError
 from counterrank.ids import Codes
 
@@ -45,23 +44,35 @@ def fit_click_chain(counts: ClickCounts, options: Options = Options()) -> Fit:
     """Maximum likelihood by expectation–maximisation over what happened after the last click, and which of τ₂ and τ₃
     a click drew. The evidence on attraction is that of looks and clicks alone.
     """
-    patterns = counts.need_patterns("ccm")
+    endings = Endings.of(counts, "ccm")
     clicks = counts.clicks.astype(np.float64)
     attraction = options.mean(clicks, counts.looks.to_last)
     continuation = np.array([0.9, 0.6, 0.4])
-    looks, doubt, good, told = (np.zeros(len(clicks)) for _ in range(4))
-    went, could = np.zeros(3), np.zeros(3)
-    rows = patterns.coded, patterns.impressions
+    between = clicks - counts.looks.last  # with another one below
+    told, known = between + endings.followed, Known(endings, endings.places(lambda group: group.last))
+    looks = np.zeros(len(clicks))
 
     def step() -> float:
-        known = attraction, continuation
-        total = in_halves(click_chain_step, rows, known, (looks, doubt, good, told, went, could))
+        u, low, high = continuation.tolist()
+        v = low * (1.0 - attraction) + high * attraction
+        total, sums = known.step(attraction, u, v)
+        total += endings.certain(clicks, attraction) + logs(between, v)
+        total += logs(endings.missed.sum(), continuation[:1])
         total += options.penalty(attraction) + options.other.penalty(continuation)
-        attraction[:] = options.mean(clicks + good, looks + told)
+        looks[:] = endings.seen + sums.looks
+        # both chances of going on, and of what is seen after that, by which draw it was
+        went_on = np.divide(between, v, out=np.zeros_like(v), where=between > 0) + sums.after[:-1, 1]
+        on_low, on_high = (1.0 - attraction) * low * went_on, attraction * high * went_on
+        drew = on_high + attraction * (1.0 - high) * sums.after[:-1, 0]
+        unclicked = endings.missed.sum() + sums.looks.sum()
+        first = (v * sums.after[:-1, 1]).sum() + sums.after[-1, 1]
+        went = unclicked - first, on_low.sum(), on_high.sum()
+        could = unclicked - sums.lowest[0], told.sum() - drew.sum(), drew.sum()
+        attraction[:] = options.mean(clicks + drew, looks + told)
         continuation[:] = options.other.mean(went, could)
         return total
 
     climb = Climb(step, [attraction, continuation])
     climb.run(options.iterations, options.tolerance, options.strides)
-    evidence = effective(clicks, looks, doubt, attraction)
+    evidence = effective(clicks, looks, known.doubt(), attraction)
     return Fit(ClickChain(attraction, continuation), evidence, tuple(climb.trace), climb.converged, climb.notes)

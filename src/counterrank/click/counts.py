@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -16,6 +16,8 @@ from counterrank.statistics.looks import LookCounts
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import RankingGroups, Rankings
+
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,13 @@ class ClickCounts:
         if self.patterns is None:
             raise InputError(f"{model} is fitted to whole pages: count the log with patterns=True")
         return self.patterns
+
+    def once(self, name: str, make: Callable[[], A]) -> A:
+        """What fits make of these counts before their first iteration: made for the first, kept for the next."""
+        kept = self.__dict__.setdefault("_once", {})
+        if name not in kept:
+            kept[name] = make()
+        return cast(A, kept[name])
 
     def clicks_at(self) -> Codes:
         """(Q, K): clicks by query and position."""

@@ -9,9 +9,8 @@ from counterrank.click.base import Floats, at_positions, by_position, chances, s
 from counterrank.click.chain import Chain
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import LAST, Fit, Looks, Options, effective, squeezed
-from counterrank.click.halves import in_halves
-from counterrank.click.walk import dependent_step
+from counterrank.click.endings import Endings, Known, Places
+from counterrank.click.fit import LAST, Fit, Looks, Options, Scope, effective, logs, squeezed
 from counterrank.ids import Codes
 
 
@@ -57,23 +56,40 @@ def fit_dependent_ml(counts: ClickCounts, options: Options = Options()) -> Fit:
     Expectation–maximisation over which of the two it was. The evidence on attraction holds the looks past the last
     click too, each with the chance that it happened. A click at position K counts as a stop: the page ends there.
     """
-    patterns = counts.need_patterns("dcm-ml")
+    endings = Endings.of(counts, "dcm-ml")
     start = fit_dependent(counts, options).model
     assert isinstance(start, DependentClick)  # noqa: S101
     attraction, go_on = start.attraction.copy(), np.atleast_2d(start.continuation).copy()
     clicks = counts.clicks.astype(np.float64)
-    of = patterns.queries if options.scope == "query" else np.zeros(len(patterns), dtype=np.int64)
-    looks, doubt = np.zeros(len(clicks)), np.zeros(len(clicks))
-    went, could = np.zeros_like(go_on), np.zeros_like(go_on)
-    rows = of, patterns.coded, patterns.impressions
+    at, last = (options.pooled(each.astype(np.float64)) for each in (counts.clicks_at(), counts.looks.last_at))
+    between = at - last  # clicks with another one below
+    known = Known(endings, _places(endings, counts, options.scope))
+    could = between.copy()
+    for part, places in zip(endings.parts, known.places, strict=True):
+        for group, place in zip(part, places, strict=True):
+            could += np.bincount(place, group.often, go_on.size + 1)[:-1].reshape(go_on.shape)
+    could[:, -1] = at[:, -1]
+    looks = np.zeros(len(clicks))
 
     def step() -> float:
-        total = in_halves(dependent_step, rows, (attraction, go_on), (looks, doubt, went, could))
+        total, sums = known.step(attraction, 1.0, go_on.ravel())
+        total += endings.certain(clicks, attraction) + logs(between, go_on) + logs(at[:, -1], 1.0 - go_on[:, -1])
         total += options.penalty(attraction) + options.other.penalty(go_on)
+        looks[:] = endings.seen + sums.looks
+        went = between + go_on * sums.after[:-1, 1].reshape(go_on.shape)
         attraction[:], go_on[:] = options.mean(clicks, looks), options.other.mean(went, could)
         return total
 
     climb = Climb(step, [attraction, go_on])
     climb.run(options.iterations, options.tolerance, options.strides)
-    evidence = effective(clicks, looks, doubt, attraction)
+    evidence = effective(clicks, looks, known.doubt(), attraction)
     return Fit(DependentClick(attraction, squeezed(go_on)), evidence, tuple(climb.trace), climb.converged, climb.notes)
+
+
+def _places(endings: Endings, counts: ClickCounts, scope: Scope) -> Places:
+    """Where the last click above each ending stands: its position, or query · K + position; the last one is none."""
+    if scope == "pooled":
+        return endings.places(lambda group: group.at)
+    depth, queries = counts.cells.depth, np.append(counts.pairs.queries, len(counts.pairs.query_ids))
+    none = len(counts.pairs.query_ids) * depth
+    return endings.places(lambda group: np.minimum(queries[group.last] * depth + group.at, none).astype(np.int32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,6 +108,13 @@ class Fitter(Protocol):
 def squeezed(per_scope: Floats) -> Floats:
     """A (1, K) array as (K,), a (Q, K) one as it is: how models take position parameters."""
     return per_scope[0] if len(per_scope) == 1 else per_scope
+
+
+def logs(often: Any, chance: Floats) -> float:
+    """Σ often · log chance, where what never came has no part in it."""
+    some = np.flatnonzero(np.broadcast_to(often, chance.shape))
+    with np.errstate(divide="ignore"):
+        return float((np.asarray(often).ravel()[some] * np.log(chance.ravel()[some])).sum())
 
 
 def effective(clicks: Floats, looks: Floats, doubt: Floats, attraction: Floats) -> Looks:

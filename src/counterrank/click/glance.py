@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from counterrank.click.base import Floats
 from counterrank.click.climb import Climb
 from counterrank.click.counts import ClickCounts
-from counterrank.click.fit import Looks, Options, effective
+from counterrank.click.fit import Looks, Options, effective, logs
 from counterrank.click.halves import in_halves
 from counterrank.compiled import njit
 from counterrank.records import dataclass
@@ -62,7 +62,8 @@ def climb(cells: Glimpses, pairs: int, examination: Floats, fixed: NDArray[np.bo
     that nobody looks at too; it has the same tops and gets there faster.
     """
     clicks = sum_by(cells.pairs.astype(np.int64), cells.clicked, pairs)
-    at = sum_by(cells.places.astype(np.int64), cells.shown, len(examination))
+    places = cells.places.astype(np.int64)
+    at, clicks_at = (sum_by(places, each, len(examination)) for each in (cells.shown, cells.clicked))
     attraction = np.full(pairs, 0.5)
     looks, doubt, seen = np.zeros(pairs), np.zeros(pairs), np.zeros(len(examination))
 
@@ -70,6 +71,7 @@ def climb(cells: Glimpses, pairs: int, examination: Floats, fixed: NDArray[np.bo
 
     def step() -> float:
         total = in_halves(glance_step, rows, (attraction, examination), (looks, doubt, seen))
+        total += logs(clicks, attraction) + logs(clicks_at, examination)
         total += options.penalty(attraction) + options.other.penalty(examination[~fixed])
         attraction[:] = options.mean(clicks, looks)
         examination[~fixed] = options.other.mean(seen, at)[~fixed]
@@ -85,7 +87,7 @@ def glance_step(
     pairs: Any, places: Any, shown: Any, clicked: Any, attraction: Any, examination: Any, looks: Any, doubt: Any,
     seen: Any,
 ) -> float:  # fmt: skip
-    """Expected looks at pairs and places, and the doubt in them; the log-likelihood."""
+    """Expected looks at pairs and places, and the doubt in them; the log-likelihood of what was not clicked."""
     looks[:], doubt[:], seen[:] = 0.0, 0.0, 0.0
     total = 0.0
     for i in range(len(pairs)):
@@ -93,8 +95,6 @@ def glance_step(
         missed = shown[i] - hits
         a, e = attraction[p], examination[j]
         expected = hits
-        if hits > 0.0:
-            total += hits * np.log(a * e)
         if missed > 0.0:
             free = 1.0 - a * e
             total += missed * np.log(free)

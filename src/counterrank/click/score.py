@@ -7,9 +7,11 @@ import numpy as np
 from counterrank.click.base import ClickModel, Floats
 from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns
+from counterrank.threads import in_two
 
 FLOOR = 1e-6  # a chance below it counts as this much: a model that rules out what happened has no finite score else
-CHUNK = 1 << 16
+CHUNK = 1 << 13  # patterns that a thread looks at in one go
+WORTH = 1 << 14  # patterns below which a second thread costs more than it brings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,33 +46,42 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
     """
     n = patterns.impressions.astype(np.float64)
     positions = patterns.coded.shape[1]
-    logs = np.zeros(len(patterns))
-    bits = np.zeros((len(patterns), positions))
-    impossible = 0
-    for start in range(0, len(patterns), CHUNK):
-        part = slice(start, start + CHUNK)
-        some = patterns.at(part)
-        rankings, clicks = some.rankings, some.clicks
-        shown = rankings >= 0
-        given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)
-        impossible += int(some.impressions[(given <= 0).any(axis=1)].sum())
-        logs[part] = np.log(np.maximum(given, FLOOR)).sum(axis=1) / shown.sum(axis=1)
-        alone = _chance(model.click_probabilities(some.queries, rankings), clicks, shown)
-        bits[part] = -np.log2(np.maximum(alone, FLOOR))
-    at = _shown_at(patterns, n)
-    mean = np.divide(n @ bits, at, out=np.full(positions, np.nan), where=at > 0)
+    logs, ruled_out = np.zeros(len(patterns)), np.zeros(len(patterns), dtype=np.bool_)
+    bits, influence = np.zeros((len(patterns), positions)), np.zeros(len(patterns))
+    sums: dict[int, Floats] = {}  # by where a thread begins: bits and impressions of each position
+
+    def run(begin: int, end: int) -> None:
+        own = np.zeros((2, positions))
+        for part in _chunks(begin, end):
+            some = patterns.at(part)
+            rankings, clicks = some.rankings, some.clicks
+            shown = rankings >= 0
+            given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)
+            ruled_out[part] = (given <= 0).any(axis=1)
+            logs[part] = np.log(np.maximum(given, FLOOR)).sum(axis=1) / shown.sum(axis=1)
+            alone = _chance(model.click_probabilities(some.queries, rankings), clicks, shown)
+            bits[part] = -np.log2(np.maximum(alone, FLOOR))
+            own += n[part] @ bits[part], n[part] @ shown
+        sums[begin] = own
+
+    in_two(run, len(patterns), WORTH)
+    total, at = np.sum([sums[begin] for begin in sorted(sums)], axis=0)
+    mean = np.divide(total, at, out=np.full(positions, np.nan), where=at > 0)
     by_position = 2.0**mean
     ok = at > 0
     # what an impression adds to 2^mean, averaged over positions; a position that it does not reach it leaves alone
     slope = np.where(ok, np.log(2) * by_position / np.where(ok, at, 1) * n.sum() / ok.sum(), 0.0)
-    influence = np.zeros(len(patterns))
-    for k in np.flatnonzero(ok):
-        influence += slope[k] * np.where(patterns.coded[:, k] >= 0, bits[:, k] - mean[k], 0.0)
+
+    def weigh(begin: int, end: int) -> None:
+        for part in _chunks(begin, end):
+            influence[part] = np.where(patterns.coded[part] >= 0, bits[part] - mean, 0.0) @ slope
+
+    in_two(weigh, len(patterns), WORTH)
     return Score(
         log_likelihood=float(n @ logs / n.sum()),
         perplexity=float(by_position[ok].mean()),
         by_position=by_position,
-        impossible=impossible,
+        impossible=int(patterns.impressions[ruled_out].sum()),
         logs=logs,
         influence=influence,
         impressions=n,
@@ -82,8 +93,8 @@ def _chance(probability: Floats, clicks: np.ndarray, shown: np.ndarray) -> Float
     return np.where(shown, np.where(clicks == 1, probability, 1.0 - probability), 1.0)
 
 
-def _shown_at(patterns: Patterns, n: Floats) -> Floats:
-    return np.asarray(n @ (patterns.coded >= 0))
+def _chunks(begin: int, end: int) -> list[slice]:
+    return [slice(start, min(start + CHUNK, end)) for start in range(begin, end, CHUNK)]
 
 
 def _error(values: Floats, impressions: Floats) -> float:

@@ -14,7 +14,10 @@ from counterrank.click.glance import Glimpses, climb
 from counterrank.compiled import njit
 from counterrank.errors import InputError
 from counterrank.ids import Codes
+from counterrank.statistics.pairs import Pairs, ranges
 from counterrank.statistics.patterns import Patterns
+
+ROOM = 1 << 21  # places of pairs that are counted in one go: 32 MB
 
 
 class UserBrowsing(ClickModel):
@@ -86,41 +89,49 @@ def fit_user_browsing(counts: ClickCounts, options: Options = Options()) -> Fit:
     examination = np.full(positions * (positions + 1) // 2, 0.5)
     examination[0] = 1.0
     fixed = np.arange(len(examination)) == 0
-    found = climb(cells_of(patterns, len(examination)), len(counts.pairs), examination, fixed, options)
+    cells = counts.once("ubm", lambda: cells_of(counts.pairs, patterns, len(examination)))
+    found = climb(cells, len(counts.pairs), examination, fixed, options)
     table = np.zeros((positions, positions))
     table[np.tril_indices(positions)] = examination
     model = UserBrowsing(found.attraction, table)
     return Fit(model, found.looks, tuple(found.climb.trace), found.climb.converged, found.climb.notes)
 
 
-def cells_of(patterns: Patterns, places: int) -> Glimpses:
-    """Counts per pair and place, places being (position, last click): 0 is (1, none), then (2, none), (2, 1), …"""
-    size = int((patterns.coded >= 0).sum())
-    keys, shown, clicked = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
-    _spread(patterns.coded, patterns.impressions, places, keys, shown, clicked)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if size else np.zeros(0, dtype=np.int64)
-    return Glimpses(
-        (keys[starts] // places).astype(np.int32),
-        (keys[starts] % places).astype(np.int32),
-        np.add.reduceat(shown[order], starts) if size else shown,
-        np.add.reduceat(clicked[order], starts) if size else clicked,
-    )
+def cells_of(pairs: Pairs, patterns: Patterns, places: int) -> Glimpses:
+    """Counts per pair and place, places being (position, last click): 0 is (1, none), then (2, none), (2, 1), …
+
+    They are counted in a table of all places of a few queries' pairs, which is then read out.
+    """
+    if (patterns.queries[1:] < patterns.queries[:-1]).any():
+        patterns = patterns.at(np.argsort(patterns.queries, kind="stable"))
+    found = []
+    for first, last in ranges(pairs.starts * places, ROOM):
+        rows = slice(*np.searchsorted(patterns.queries, [first, last]))
+        found.append(_block(patterns.coded[rows], patterns.impressions[rows], pairs.starts[[first, last]], places))
+    of, at, shown, clicked = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Glimpses(of, at, shown, clicked)
+
+
+def _block(coded: Any, impressions: Any, pairs: Codes, places: int) -> tuple[Any, ...]:
+    """Pairs, places, impressions and clicks of the pairs from the first to the second of these."""
+    first, last = pairs.tolist()
+    table = np.zeros((last - first, places, 2), dtype=np.int64)
+    _spread(coded, impressions, first, table)
+    of, at = np.nonzero(table[:, :, 0])
+    shown, clicked = table[of, at].T.astype(np.float64)
+    return (of + first).astype(np.int32), at.astype(np.int32), shown, clicked
 
 
 @njit(nogil=True)
-def _spread(coded: Any, impressions: Any, places: int, keys: Any, shown: Any, clicked: Any) -> None:
-    i = 0
+def _spread(coded: Any, impressions: Any, first: int, table: Any) -> None:
     for r in range(len(coded)):
         last = 0
         for k in range(coded.shape[1]):
             v = coded[r, k]
             if v < 0:
                 break
-            keys[i] = np.int64(v >> 1) * places + k * (k + 1) // 2 + last
-            shown[i] = impressions[r]
-            clicked[i] = impressions[r] * (v & 1)
-            i += 1
+            at = k * (k + 1) // 2 + last
+            table[(v >> 1) - first, at, 0] += impressions[r]
             if v & 1:
+                table[(v >> 1) - first, at, 1] += impressions[r]
                 last = k + 1

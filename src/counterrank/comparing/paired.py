@@ -26,6 +26,7 @@ from counterrank.judging.distance import add_distance
 from counterrank.judging.evaluate import clustered, finished, row_of
 from counterrank.judging.remarks import warn
 from counterrank.log.features import read_features
+from counterrank.memory import give_back
 from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.asked import Asked
@@ -81,6 +82,8 @@ def compare_paired(question: Question, name: str, how: How, engine: str | Engine
     target, baseline = (replace(e, limits=how.limits) for e in question.evidences(run, needs))
     looked = Looked.at(names, (target, baseline), run, how.confidence)
     chosen = looked.best() if name == AUTO else name
+    looked = replace(looked, cases=())  # what the others weighed is large, and no longer needed
+    give_back()
     if name == AUTO and looked.from_the_top and looked.level(chosen):
         top = _from_the_top(question, how, engine, call, chosen)
         if top is not None:
@@ -195,11 +198,21 @@ def _estimates(
             clips = grid_below(max(estimator.largest_weight(side) for side in sides))
         for i, clip in enumerate(clips):
             drafts |= drafts_of(estimator, (clipped(sides[0], clip), clipped(sides[1], clip)), key("", i))
-        done, _ = finished(drafts, sides[0], run, cross=False, by_query=True)
+        done = _finished(drafts, sides[0], run)
     gaps = [done["difference" + key("", i)] for i in range(len(clips))]
     choice = picked(clips, gaps, sides[0].counts.total)
     suffix = key("", choice.number)
     return {name.removesuffix(suffix): each for name, each in done.items() if name.endswith(suffix)}, choice
+
+
+def _finished(drafts: Mapping[str, Estimate | LinearEstimate], side: Evidence, run: Pass) -> dict[str, Estimate]:
+    """All of them, those that are one and the same only once; the bounds of queries go by the terms of both ends."""
+    first: dict[int, str] = {}
+    for name, draft in drafts.items():
+        first.setdefault(id(draft), name)
+    ends = {first[id(draft)] for name, draft in drafts.items() if name.startswith(("low", "high"))}
+    done, _ = finished({name: drafts[name] for name in first.values()}, side, run, cross=False, by_query=ends)
+    return {name: done[first[id(draft)]] for name, draft in drafts.items()}
 
 
 def _row(name: str, estimate: Estimate, evidence: Evidence, how: How) -> Row:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterrank.comparing.comparison import VERDICTS, QueryVerdicts
 from counterrank.comparing.ends import untold
 from counterrank.estimate import Estimate
-from counterrank.interval.betting import query_bounds
+from counterrank.interval.betting import query_ends
 from counterrank.judging.remarks import FEW
 from counterrank.statistics.counts import Counts
 
@@ -80,13 +80,12 @@ def _errors(gap: Estimate, value: Vector, n: Vector) -> Vector | None:
 
 def _bets(done: Mapping[str, Estimate], confidence: float) -> Ends:
     """(Q,) both ends by betting; None where the terms of queries are not known."""
-    ends = []
-    for place, name in enumerate(("low", "high")):
-        made = done[name].query_terms
-        if made is None:
-            return None
-        ends.append(np.where(untold(done), np.nan, query_bounds(made(), confidence)[place]))
-    return ends[0], ends[1]
+    low, high = done["low"].query_terms, done["high"].query_terms
+    if low is None or high is None:
+        return None
+    nobody = untold(done)
+    lower, upper = query_ends(low(), confidence, "lower"), query_ends(high(), confidence, "upper")
+    return np.where(nobody, np.nan, lower), np.where(nobody, np.nan, upper)
 
 
 def _rounded(value: Vector, sides: Sequence[Estimate]) -> Vector:

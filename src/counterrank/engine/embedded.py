@@ -8,6 +8,7 @@ from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,8 @@ class EmbeddedPass:
     def _begin(self, log: Log, plan: Plan, engine: Embedded) -> None:
         """Tables that rows can be added to."""
         self.log, self.plan, self.engine = log, plan, engine
-        self.coder = Coder(plan, log.kinds(), before_growth=self._settle)
+        me = proxy(self)  # so that nothing here holds what holds it, and rows go as soon as nobody needs them
+        self.coder = Coder(plan, log.kinds(), before_growth=lambda: me._settle())
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -78,7 +79,7 @@ class Coefficients:
     scale: NDArray[np.float64]  # (E, K)
     constant: NDArray[np.float64]  # (E, Q)
     cross: bool = True  # Σ r·r' of every two is needed; an engine may give it anyway
-    by_query: bool = False  # terms by query are needed
+    by_query: Sequence[int] = ()  # the estimators whose terms by query are needed
     own: Sequence[OwnWeights] = ()
 
     @property
@@ -114,7 +115,7 @@ class Moments:
     cross: NDArray[np.float64]  # (E, E): Σ r·r' of two estimators; where it was not asked for, only Σ r²
     spreads: list[Spreads]  # E
     clusters: list[ClusterTerms] | None = None  # E, where the log's clusters were asked for
-    by_query: list[QueryUnits] | None = None  # E, where terms by query were asked for
+    by_query: Mapping[int, QueryUnits] = field(default_factory=dict)  # of the estimators that were asked for
 
 
 class Pass(Protocol):

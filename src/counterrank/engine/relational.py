@@ -428,7 +428,7 @@ class RelationalPass:
         known = self.engine.upload(pa.table(constants))
         found = self.engine.fetch(x.spread(weighed, known, estimators))
         clusters = self._cluster_terms(weighed, known, estimators) if self.plan.clusters else None
-        by_query = self._query_units(x.by_query(weighed, estimators), estimators) if coefficients.by_query else None
+        by_query = self._query_units(weighed, coefficients.by_query) if coefficients.by_query else {}
         self.engine.drop(weighed)
         of, bucket = numbers(found["of"], np.int64), numbers(found["bucket"], np.int64)
         n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
@@ -445,13 +445,13 @@ class RelationalPass:
             out.append(ClusterTerms(float(psi @ psi), QueryUnits.of(nowhere, term, None, n)))
         return out
 
-    def _query_units(self, table: ir.Table, estimators: Sequence[int]) -> list[QueryUnits]:
-        found = self.engine.fetch(table)
+    def _query_units(self, weighed: ir.Table, estimators: Sequence[int]) -> dict[int, QueryUnits]:
+        found = self.engine.fetch(x.by_query(weighed, estimators))
         of, query = numbers(found["of"], np.int64), self.counts.pairs.query_ids.codes(text(found["query"]))
         size, bucket = numbers(found["size"], np.float64), numbers(found["bucket"], np.int64)
         n, total = numbers(found["n"], np.float64), numbers(found["total"], np.float64)
-        columns = [(query[of == e], size[of == e], bucket[of == e], n[of == e], total[of == e]) for e in estimators]
-        return [QueryUnits.gathered(*each) for each in columns]
+        columns = query, size, bucket, n, total
+        return {e: QueryUnits.gathered(*(each[of == i] for each in columns)) for i, e in enumerate(estimators)}
 
 
 def _told_once(table: Mapping[str, Vector]) -> tuple[dict[str, Vector], dict[str, str | float]]:

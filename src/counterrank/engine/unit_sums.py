@@ -27,7 +27,7 @@ class UnitSums:
         estimators = len(coefficients.scale)
         self.size = np.zeros(clusters)
         self.influence, self.term = np.zeros((2, estimators, clusters))
-        self.by_query: list[list[QueryUnits]] = [[] for _ in range(estimators)]
+        self.by_query: dict[int, list[QueryUnits]] = {e: [] for e in coefficients.by_query}
         self.loose = 0
         self.keys: list[tuple[Codes, Table, Table]] = []  # (query, cluster), impressions and terms
 
@@ -50,11 +50,13 @@ class UnitSums:
         query, term, influence = query[used], term[:, used], influence[:, used]
         n = np.ones(len(used)) if impressions is None else impressions[used].astype(np.float64)
         if not self.clustered or clusters is None:
-            for e in range(estimators):
-                self.by_query[e].append(QueryUnits.of(query, term[e], n))
+            for e, parts in self.by_query.items():
+                parts.append(QueryUnits.of(query, term[e], n))
             self.loose += len(used)
             if self.loose > LOOSE:
-                self.by_query, self.loose = [[QueryUnits.joined(each)] for each in self.by_query], 0
+                for parts in self.by_query.values():
+                    parts[:] = [QueryUnits.joined(parts)]
+                self.loose = 0
             return
         cluster = clusters[used]
         self.size += np.bincount(cluster, n, self.clusters)
@@ -74,14 +76,16 @@ class UnitSums:
             for psi, term in zip(self.influence, self.term, strict=True)
         ]
 
-    def query_units(self) -> list[QueryUnits] | None:
-        if not self.coefficients.by_query:
-            return None
+    def query_units(self) -> dict[int, QueryUnits]:
+        if not self.by_query:
+            return {}
         if not self.clustered:
-            return [QueryUnits.joined(each) for each in self.by_query]
+            for parts in self.by_query.values():
+                parts[:] = [QueryUnits.joined(parts)]
+            return {e: parts[0] for e, parts in self.by_query.items()}
         key, n, term = (np.concatenate(each, axis=-1) for each in zip(*self.keys, strict=True))
         key, n, term = _summed(key, n, term)
-        return [QueryUnits.of(key // self.clusters, each, None, n) for each in term]
+        return {e: QueryUnits.of(key // self.clusters, term[e], None, n) for e in self.by_query}
 
 
 def _summed(key: Codes, n: Table, term: Table) -> tuple[Codes, Table, Table]:

@@ -202,10 +202,11 @@ class LinearEstimate:
             second += self.curve.variance() * counts.total * (counts.total - 1)
         size = float(w.sum() ** 2 / w2.sum()) if 0 < w2.sum() < np.inf else None
         least, most = self._reach(counts)
+        low, high = float(least.min()), float(most.max())
 
         def terms() -> Terms:
             units, said = (Units.of(spreads.term), []) if clusters is None else capped(clusters.units.units())
-            return Terms(units, units, float(least.min()), float(most.max()), said)
+            return Terms(units, units, low, high, said)
 
         queries = QueryTerms(by_query, by_query, least, most) if by_query is not None and self.bounded else None
 
@@ -220,7 +221,7 @@ class LinearEstimate:
             mean_weight=float(w.sum() / impressions.sum()),
             expected_weight=self.expected_weight,
             spreads=lambda: spreads,
-            width=float(most.max() - least.min()) if self.bounded and clusters is None else None,
+            width=high - low if self.bounded and clusters is None else None,
             sizes=np.divide(w**2, w2, out=np.zeros_like(w), where=w2 > 0),
             within=self._within(r, r2, counts) if self.bounded and clusters is None else None,
             unseen=self.unseen,

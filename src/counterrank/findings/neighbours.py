@@ -90,6 +90,7 @@ def _groups(pair: Any, gap: Matrix, spread: Matrix, seen: Matrix, expected: Matr
     """A pair's m deviations sum to 0, which makes the variance of their squares m/(m − 1) times as large."""
     if not len(pair):
         return Groups(0.0, 0.0, 0.0, 0.0)
+    pair = distinct(np.ascontiguousarray(pair, dtype=np.int64).view(np.uint64))[1]  # of many pairs, those that are here
     squares = np.bincount(pair, seen**2)
     alike = np.divide(np.bincount(pair, seen) ** 2, squares, out=np.ones_like(squares), where=squares > 0)
     factor = np.divide(alike, alike - 1, out=np.full_like(alike, 1e3), where=alike > 1.001)[pair]

@@ -78,8 +78,7 @@ def judge(
         for name in sorted(names, key=lambda name: -scores[name].log_likelihood)
     ]
     tell("the position curve")
-    whole = halves.whole()
-    curve, notes = position_curve(whole, _fit("pbm", whole, prior, "pooled", iterations)[0])
+    curve, notes = position_curve(halves.log, _fit("pbm", halves.log, prior, "pooled", iterations)[0])
     return ClickComparison(
         impressions=halves.train.total,
         test_impressions=halves.test.total,
@@ -99,7 +98,7 @@ def judge(
             *halves.reading.notes,
         ],
         reading=halves.reading,
-        attractions=lambda: _attractions(whole, list(names), prior, scope, iterations),
+        attractions=lambda: _attractions(halves.whole(), list(names), prior, scope, iterations),
     )
 
 

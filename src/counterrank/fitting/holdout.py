@@ -25,6 +25,7 @@ class Halves:
 
     train: ClickCounts
     test: Patterns
+    log: ClickCounts  # the log that models are fitted to, with what was held out of it; without patterns
     told: str  # how they were parted
     reading: Reading  # of one log, or of both
     one_log: bool = True  # both are parts of one log
@@ -34,10 +35,10 @@ class Halves:
         return self.train.pairs
 
     def whole(self) -> ClickCounts:
-        """The log that models are fitted to, with what was held out of it."""
+        """The log that models are fitted to with its patterns, which are put together anew."""
         if not self.one_log:
             return self.train
-        return ClickCounts.of(self.pairs, self.train.need_patterns("a whole log") + self.test)
+        return replace(self.log, patterns=self.train.need_patterns("a whole log") + self.test)
 
 
 def part(log: Log, test: Log | None, share: float, by: str, top: int | None, engine: Engine) -> Halves:
@@ -56,17 +57,18 @@ def part(log: Log, test: Log | None, share: float, by: str, top: int | None, eng
     counts, reading = read_clicks(log, engine=engine, top=top, patterns=True)
     assert counts.patterns is not None  # noqa: S101 - asked for
     out = dealt(counts.pairs, counts.patterns, [share, 1 - share])[0]
-    return _halves(counts.pairs, counts.patterns, out, f"{share:.0%} of the impressions, drawn by hash", reading)
+    return _halves(counts, out, f"{share:.0%} of the impressions, drawn by hash", reading)
 
 
-def _halves(pairs: Pairs, patterns: Patterns, out: Codes, told: str, reading: Reading) -> Halves:
+def _halves(counts: ClickCounts, out: Codes, told: str, reading: Reading) -> Halves:
+    patterns = counts.need_patterns("a part of a log")
     train, test = patterns.taken(patterns.impressions - out), patterns.taken(out)
     if not (train.total and test.total):
         raise Unanswerable(
             f"of {counted(patterns.total, 'impression')}, {test.total:,} were held out ({told}): give a longer log, "
             "or another share"
         )
-    return Halves(ClickCounts.of(pairs, train), test, told, reading)
+    return Halves(ClickCounts.of(counts.pairs, train), test, replace(counts, patterns=None), told, reading)
 
 
 def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
@@ -83,11 +85,12 @@ def _by_day(log: Log, share: float, top: int | None, engine: Engine) -> Halves:
     last = min(first + 1, len(found) - 1)
     out = np.where(patterns.day >= found[-last], patterns.impressions, 0)
     told = f"the last {last} of {len(found)} days" if last > 1 else f"the last of {len(found)} days"
-    return _halves(counts.pairs, patterns, out, told, reading)
+    return _halves(counts, out, told, reading)
 
 
 def _of_logs(one: ClickCounts, other: ClickCounts, name: str, reading: Reading) -> Halves:
     pairs, rows, queries = united([one.pairs, other.pairs])
     assert one.patterns is not None and other.patterns is not None  # noqa: S101, PT018 - asked for
     moved = [each.moved(rows[i], queries[i], pairs.positions) for i, each in enumerate((one.patterns, other.patterns))]
-    return Halves(ClickCounts.of(pairs, moved[0]), moved[1], name, reading, one_log=False)
+    train = ClickCounts.of(pairs, moved[0])
+    return Halves(train, moved[1], replace(train, patterns=None), name, reading, one_log=False)

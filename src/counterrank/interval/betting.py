@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.ids import Codes
 from counterrank.interval.base import NoInterval, Spread
+from counterrank.statistics.pairs import ranges
 from counterrank.statistics.query_terms import QueryTerms
 from counterrank.statistics.terms import Units
 
 Vector = NDArray[np.float64]
+SOME = 1 << 16  # units of queries that are looked at in one go
 
 
 def betting(spread: Spread, confidence: float) -> tuple[float, float]:
@@ -46,18 +49,28 @@ def query_bounds(terms: QueryTerms, confidence: float) -> tuple[Vector, Vector]:
     Where a query's terms are open to one side, so is its bound. Every query has its own chance of being wrong: who
     picks among many corrects the confidence.
     """
-    delta, ends = (1 - confidence) / 2, []
-    for units, least, most, sign in (
-        (terms.for_lower, terms.least, terms.most, 1),
-        (terms.for_upper, terms.least, terms.most, -1),
-    ):
-        starts, owner, each = units.starts(len(least)), units.queries, units.units()
-        inside = each.within(least[owner], most[owner])
-        losing = least if sign > 0 else -most
-        known = np.isfinite(losing)
-        found = lower_bounds(starts, inside if sign > 0 else inside.mirrored(), np.where(known, losing, 0.0), delta)
-        ends.append(np.where(known, found, -np.inf))
-    return ends[0], -ends[1]
+    return query_ends(terms, confidence, "lower"), query_ends(terms, confidence, "upper")
+
+
+def query_ends(terms: QueryTerms, confidence: float, end: Literal["lower", "upper"]) -> Vector:
+    """(Q,) one of the two bounds of each query, some queries at a time."""
+    lower, least, most = end == "lower", terms.least, terms.most
+    units = terms.for_lower if lower else terms.for_upper
+    starts, losing = units.starts(len(least)), least if lower else -most
+    known, out = np.isfinite(losing), np.empty(len(least))
+    for first, last in ranges(starts, SOME):
+        own, mine = slice(first, last), slice(int(starts[first]), int(starts[last]))
+        some = units.at(mine)
+        inside = some.units().within(least[some.queries], most[some.queries])
+        out[own] = lower_bounds(
+            starts[first : last + 1] - starts[first],
+            inside if lower else inside.mirrored(),
+            np.where(known, losing, 0.0)[own],
+            (1 - confidence) / 2,
+            many=len(least) > 1,
+        )
+    found = np.where(known, out, -np.inf)
+    return found if lower else -found
 
 
 def lower_bound(units: Units, least: float, delta: float) -> float:
@@ -72,14 +85,15 @@ def lower_bound(units: Units, least: float, delta: float) -> float:
     return float(lower_bounds(np.array([0, len(units.counts)]), units, np.array([least]), delta)[0])
 
 
-def lower_bounds(starts: Codes, units: Units, least: Vector, delta: float) -> Vector:
-    """The same of many groups of units, of which the g-th goes from starts[g] to starts[g + 1]."""
+def lower_bounds(starts: Codes, units: Units, least: Vector, delta: float, many: bool = False) -> Vector:
+    """The same of groups of units, of which the g-th goes from starts[g] to starts[g + 1]; one by itself is found more
+    closely than `many`, of which these may be a part."""
     from counterrank.interval.mixture import BETS, CLOSE, NEAR, WEIGHTS, least_means  # compiled
 
     out = np.empty(len(least))
     columns = (units.counts, units.sums, units.low, units.high, units.sizes)
     made = (np.ascontiguousarray(each, dtype=np.float64) for each in columns)
-    close = CLOSE if len(least) == 1 else NEAR
+    close = CLOSE if len(least) == 1 and not many else NEAR
     least_means(starts.astype(np.int64), *made, least.astype(np.float64), -math.log(delta), close, BETS, WEIGHTS, out)
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -198,10 +198,10 @@ def finished(
     evidence: Evidence,
     run: Pass,
     cross: bool = True,
-    by_query: bool = False,
+    by_query: Collection[str] = (),
 ) -> tuple[dict[str, Estimate], Joint]:
     """The same estimates, after the second pass over the rows where one is needed; `cross`: and what two share;
-    `by_query`: and the terms of each query."""
+    `by_query`: and of these the terms of each query."""
     joint = Joint({})
     linear = [(name, draft) for name, draft in drafts.items() if isinstance(draft, LinearEstimate)]
     done = {name: draft for name, draft in drafts.items() if isinstance(draft, Estimate)}
@@ -217,13 +217,13 @@ def finished(
                 scale=np.stack([draft.scale for _, draft in linear]),
                 constant=np.stack([draft.constant for _, draft in linear]),
                 cross=cross,
-                by_query=by_query,
+                by_query=[e for e, (name, _) in enumerate(linear) if name in by_query],
                 own=_own(linear, len(evidence.counts.cells)),
             )
         )
         for e, (name, draft) in enumerate(linear):
             clusters = moments.clusters[e] if moments.clusters is not None and together else None
-            queries = moments.by_query[e] if moments.by_query is not None else None
+            queries = moments.by_query.get(e)
             done[name] = draft.finished(moments.sums[:, e], moments.spreads[e], evidence.counts, clusters, queries)
         if cross:
             joint = Joint.of(dict(linear), moments, evidence.counts)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.histogram import NUDGE, SHIFT, Histogram
 
@@ -78,7 +78,7 @@ class Terms:
     notes: list[str] = field(default_factory=list)  # what was done to the units
 
 
-def edges(buckets: Codes) -> tuple[Vector, Vector]:
+def edges(buckets: NDArray[np.signedinteger[Any]]) -> tuple[Vector, Vector]:
     """Between what numbers those of each bucket of a histogram lie."""
     negative = buckets >= SIGN
     size = np.where(negative, buckets - SIGN, buckets)
@@ -86,7 +86,7 @@ def edges(buckets: Codes) -> tuple[Vector, Vector]:
     return np.where(negative, -outer, inner), np.where(negative, -inner, outer)
 
 
-def _edge(buckets: Codes) -> Vector:
+def _edge(buckets: NDArray[np.signedinteger[Any]]) -> Vector:
     """The least number of 0 or more that falls into a bucket or behind it: numbers are nudged before they fall."""
     nudged = (buckets.astype(np.uint64) << np.uint64(SHIFT)).view(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
