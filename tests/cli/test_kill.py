@@ -198,6 +198,7 @@ def case(name: str, folder: Path, log: str) -> Case:
 
 def test_every_command_that_writes_is_here() -> None:
     writing = {name for name in COMMANDS if any(isinstance(mark, Writes) for mark in marks(function(name)).values())}
+    writing -= {"warm"}  # pieces of compiled code, each whole and checked by itself: see tests/output
     called = [parted(words)[0] for words in CASES.values()]
     assert set(called) == writing, "give each command that writes a line in CASES"
     for name in writing:
