@@ -45,7 +45,7 @@ class Weights:
     of: Sequence[int]  # the column of each estimator's weight, then of each one's offset
     scale: Vector  # (E, K)
     constant: Vector  # (E, Q)
-    by_query: bool
+    by_query: Sequence[int]  # the estimators whose terms by query are needed
     own: Sequence[OwnWeights]
     chosen: NDArray[np.bool_]  # (P,) which pairs stand first in an impression of the sample
 
@@ -63,7 +63,7 @@ class Weights:
             of.append(seen[key])
         return cls(
             pairs=given.pairs, cells=given.cells, columns=columns, of=of, scale=given.scale, constant=given.constant,
-            by_query=given.by_query, own=list(given.own), chosen=chosen,
+            by_query=list(given.by_query), own=list(given.own), chosen=chosen,
         )  # fmt: skip
 
     @cached_property
@@ -172,16 +172,16 @@ def packed_moments(found: Moments) -> bytes:
         for name in _SPREADS:
             each: Histogram = getattr(spreads, name)
             arrays[f"{name}{e}"] = np.stack([each.buckets.astype(np.float64), each.counts, each.sums])
-    for e, units in enumerate(found.by_query or ()):
+    for e, units in found.by_query.items():
         arrays[f"units{e}"] = np.stack([np.asarray(getattr(units, name), dtype=np.float64) for name in _UNITS])
     return packed(arrays)
 
 
-def moments_together(parts: Sequence[Any], queries: int, estimators: int, by_query: bool) -> Moments:
+def moments_together(parts: Sequence[Any], queries: int, estimators: int, by_query: Sequence[int]) -> Moments:
     """The sum of what `packed_moments` gave of each part."""
     sums, cross = np.zeros((queries, estimators, 4)), np.zeros((estimators, estimators))
     spreads: list[dict[str, list[Vector]]] = [{name: [] for name in _SPREADS} for _ in range(estimators)]
-    units: list[list[QueryUnits]] = [[] for _ in range(estimators)]
+    units: dict[int, list[QueryUnits]] = {e: [] for e in by_query}
     for data in parts:
         arrays = unpacked(data)
         sums[arrays["met"]] += arrays["sums"]
@@ -189,14 +189,14 @@ def moments_together(parts: Sequence[Any], queries: int, estimators: int, by_que
         for e in range(estimators):
             for name in _SPREADS:
                 spreads[e][name].append(arrays[f"{name}{e}"])
-            if by_query:
-                query, size, bucket, n, total = arrays[f"units{e}"]
-                units[e].append(QueryUnits(query.astype(np.int64), size, bucket.astype(np.int64), n, total))
+        for e, mine in units.items():
+            query, size, bucket, n, total = arrays[f"units{e}"]
+            mine.append(QueryUnits(query.astype(np.int32), size, bucket.astype(np.int32), n, total))
     return Moments(
         sums,
         cross,
         [Spreads(*(_histogram(each[name]) for name in _SPREADS)) for each in spreads],
-        by_query=[QueryUnits.joined(each) for each in units] if by_query else None,
+        by_query={e: QueryUnits.joined(mine) for e, mine in units.items()},
     )
 
 
