@@ -249,6 +249,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="also write what was measured to this file")
     given = parser.parse_args(arguments)
     names = list(SECTIONS) if given.sections == "all" else given.sections.split(",")
+    if unknown := [name for name in names if name not in SECTIONS]:
+        parser.error(f"no section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
     promised, found, failed = promises(), {}, []
     for name in names:
         print(f"{name} (load {os.getloadavg()[0]:.1f})", flush=True)
