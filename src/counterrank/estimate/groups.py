@@ -37,7 +37,7 @@ class GroupMoments:
 def moments(evidence: Evidence, chunks: Chunks, influence: Influence) -> GroupMoments:
     size = len(evidence.counts.impressions)
     total, singles, pooled = np.zeros((3, size)), np.zeros(size), np.zeros(2)
-    for chunk in chunks():
+    for chunk in _pieces(chunks):
         n, moved = chunk.impressions, influence(chunk)
         within, mean = np.maximum(chunk.reward2 - chunk.reward**2 / n, 0.0), chunk.reward / n
         at = moved.slope * mean + moved.level
@@ -55,16 +55,24 @@ def moments(evidence: Evidence, chunks: Chunks, influence: Influence) -> GroupMo
 def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads:
     """How influences, terms and weights are spread."""
     influences = term = weight = NOTHING
-    for chunk in chunks():
+    for chunk in _pieces(chunks):
         n, moved = chunk.impressions, influence(chunk)
-        for first in range(0, len(n), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            reward, often = two_points(n[some], chunk.reward[some], chunk.reward2[some], evidence.of_clicks)
-            part = moved.slope[some] * reward
-            influences += Histogram.of((part + moved.level[some]).ravel(), often.ravel())
-            term += Histogram.of((part + moved.term[some]).ravel(), often.ravel())
-            weight += Histogram.of(moved.weight[some], n[some])
+        reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
+        part = moved.slope * reward
+        influences += Histogram.of((part + moved.level).ravel(), often.ravel())
+        term += Histogram.of((part + moved.term).ravel(), often.ravel())
+        weight += Histogram.of(moved.weight, n)
     return Spreads(influences, term, weight)
+
+
+def _pieces(chunks: Chunks) -> Iterator[Rankings]:
+    """The same groups, not too many at a time."""
+    for chunk in chunks():
+        size = len(chunk.impressions)
+        if size <= _AT_ONCE:
+            yield chunk
+        else:
+            yield from (chunk.taken(slice(first, first + _AT_ONCE)) for first in range(0, size, _AT_ONCE))
 
 
 def ranked(evidence: Evidence, known: Iterable[Rankings] | None = None) -> Iterator[Rankings]:

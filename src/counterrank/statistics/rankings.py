@@ -58,7 +58,7 @@ class Rankings:
         squares = self.reward2 + 2 * step * self.reward + n * step**2
         return replace(self, reward=self.reward + n * step, reward2=squares)
 
-    def taken(self, groups: Codes) -> Rankings:
+    def taken(self, groups: Codes | slice) -> Rankings:
         """Some of the groups."""
         return Rankings(
             queries=self.queries[groups],
