@@ -15,12 +15,13 @@ import pytest
 import counterrank as cr
 from counterrank.service import database as databases
 from counterrank.service.claims import Board, Claims
+from counterrank.service.events import Away
 from counterrank.service.metrics import Metrics
 from counterrank.service.retrain import Retraining, feedback_count
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
 from counterrank.service.store import Store
-from counterrank.service.upkeep import NICE, Upkeep
+from counterrank.service.upkeep import NICE, Prompt, Upkeep
 from service.service_worlds import NOON, given, shown, together, written
 from service.serving import worker
 
@@ -172,3 +173,21 @@ def test_upkeep_gives_way_and_ends(tmp_path: Path) -> None:
         assert not upkeep.is_alive()
     assert found[0] == min(before + NICE, 19)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_what_is_done_promptly_is_done_by_another_thread_and_never_keeps_a_process() -> None:
+    prompt = Prompt()
+    assert prompt.do(threading.get_ident) == threading.get_ident()  # before it begins
+    prompt.start()
+    assert prompt.daemon
+    assert prompt.do(threading.get_ident) == prompt.ident
+    with pytest.raises(Away, match="gone"):
+        prompt.do(_gone)
+    assert prompt.do(lambda: 7) == 7  # what was raised did not end it
+    prompt.end()
+    prompt.join(5)
+    assert prompt.do(lambda: 8) == 8
+
+
+def _gone() -> None:
+    raise Away("gone")

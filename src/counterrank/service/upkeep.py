@@ -8,8 +8,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from counterrank.service.alarms import alarms
 from counterrank.service.events import Away, PolicySetting
@@ -19,6 +21,7 @@ from counterrank.service.settings import Settings
 from counterrank.service.store import Store
 from counterrank.service.traffic import Traffic
 
+T = TypeVar("T")
 log = logging.getLogger("counterrank.service")
 FOLD = 2.0  # seconds between folds of new events into the evidence
 LOG = 1.0  # seconds between looks at SQLite's log
@@ -37,6 +40,33 @@ class Turn:
     due: float
 
 
+class Prompt(threading.Thread):
+    """Does what it is handed, one thing after the other. Nobody waits for it to end: a store may never answer."""
+
+    def __init__(self) -> None:
+        super().__init__(name="counterrank-prompt", daemon=True)
+        self._handed: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+
+    def run(self) -> None:
+        while (handed := self._handed.get()) is not None:
+            done, work = handed
+            try:
+                done.set_result(work())
+            except BaseException as error:
+                done.set_exception(error)
+
+    def do(self, work: Callable[[], T]) -> T:
+        """What the work gives, or raises, once it is done; where the thread does not run, it is done here."""
+        if not self.is_alive():
+            return work()
+        done: Future[T] = Future()
+        self._handed.put((done, work))
+        return done.result()
+
+    def end(self) -> None:
+        self._handed.put(None)
+
+
 class Upkeep(threading.Thread):
     """A thread of the supervisor, until `stopping` is set. What it starts also gives way to workers.
 
@@ -49,14 +79,14 @@ class Upkeep(threading.Thread):
         self.settings, self.store, self.metrics, self.stopping = settings, store, metrics, stopping
         self.retraining = Retraining(settings, store, metrics)
         self.traffic = Traffic(store)
-        self._prompt = ThreadPoolExecutor(1, "counterrank-prompt")
+        self._prompt = Prompt()
         now = time.monotonic()
         self._turns = [Turn(self._checkpoint, LOG, now + LOG), Turn(self._fold, FOLD, now + FOLD)]
         self._turns += [Turn(self.look, LOOK, now + LOOK)]
         self._turns += [Turn(self._forget, FORGET, now)] if settings.keep_days is not None else []
 
     def start(self) -> None:
-        self._prompt.submit(int).result()  # a thread has the priority of who begins it, and keeps it
+        self._prompt.start()  # a thread has the priority of who begins it, and keeps it
         super().start()
 
     def run(self) -> None:
@@ -69,10 +99,10 @@ class Upkeep(threading.Thread):
                     turn.due = time.monotonic() + turn.every
 
     def _checkpoint(self) -> None:
-        self._prompt.submit(self.store.checkpoint).result()
+        self._prompt.do(self.store.checkpoint)
 
     def _fold(self) -> None:
-        self.store.fold(lambda work: self._prompt.submit(work).result())
+        self.store.fold(self._prompt.do)
         self.retraining.look()
 
     def _forget(self) -> None:
@@ -103,5 +133,5 @@ class Upkeep(threading.Thread):
         """Wait for what it does, and end a retraining that it began."""
         if self.is_alive():
             self.join(PATIENCE)
-        self._prompt.shutdown()
+        self._prompt.end()
         self.retraining.stop()
