@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import copy_context
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -30,3 +32,17 @@ def side_by_side(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
     with ThreadPoolExecutor(1) as pool:
         second = pool.submit(settings.run, other)
         return one(), second.result()
+
+
+def one_thread_for_matrices() -> AbstractContextManager[object]:
+    """For many small matrices: the linear algebra library's own threads would wait for each other, and, when there is
+    nothing more to do, go on waiting on the core that our second thread could use."""
+    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looking for them takes longer than a small estimate

@@ -9,7 +9,7 @@ from counterrank.estimate import ESTIMATORS
 from counterrank.findings import OF_ESTIMATORS, Case, Tested, assumptions, click_model, disagreement, drift, queries
 from counterrank.findings.click_model import UNTESTED
 from counterrank.findings.diagnosis import LEVELS, Diagnosis, Finding
-from counterrank.threads import side_by_side
+from counterrank.threads import one_thread_for_matrices, side_by_side
 from counterrank.words import percent
 
 
@@ -39,8 +39,9 @@ def findings_of(case: Case) -> list[Finding]:
         found = [finding for find in OF_ESTIMATORS for finding in find(case)]
         return found, click_model(evidence, map(case.estimator, case.rows))
 
-    (findings, of_model), (tested, assumed) = side_by_side(of_estimates, of_users)
-    return findings + assumed + disagreement(case, tested) + of_model + drift(evidence.counts)
+    with one_thread_for_matrices():
+        (findings, of_model), (tested, assumed) = side_by_side(of_estimates, of_users)
+        return findings + assumed + disagreement(case, tested) + of_model + drift(evidence.counts)
 
 
 def headline(case: Case, findings: list[Finding]) -> str | None:

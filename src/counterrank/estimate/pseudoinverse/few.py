@@ -2,7 +2,8 @@
 
 With a row √(n_A/n)·1_A per ranking A, of n_A impressions, as the matrix B, Γ̂ = BᵀB, and G = BBᵀ is small. Where
 s = Bq and v = G†s, the weight of A is v_A/√(n_A/n), qᵀΓ̂†q is ‖v‖², and what Γ̂ knows of q is Bᵀv. Likewise
-Γ̂†q = BᵀG†v, and Γ̂†θ̂ = BᵀG†y with y_A = √(n_A/n) times A's mean reward.
+Γ̂†q = BᵀG†v, and Γ̂†θ̂ = BᵀG†y with y_A = √(n_A/n) times A's mean reward. GG†y is what the pairs explain of y, and the
+diagonal of GG† has the leverages of rankings.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from counterrank.compiled import njit
 from counterrank.estimate.base import Vector
-from counterrank.estimate.pseudoinverse.pinv import swept
+from counterrank.estimate.pseudoinverse.factored import dependent, factor, solved
 from counterrank.ids import Codes
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.pairs import Table
@@ -22,8 +23,10 @@ NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for r
 
 
 class Filled(NamedTuple):
-    """Where each query's and each pair's cells begin, their positions, and q; then what is found: see `LogGamma`."""
+    """Where each query's pairs and cells and each pair's cells begin, their positions, and q; then what is found: see
+    `LogGamma`."""
 
+    pairs: Codes
     base: Codes
     cells: Codes
     positions: Codes
@@ -33,6 +36,19 @@ class Filled(NamedTuple):
     sums: Table
     u: Vector
     phi: Vector
+
+
+class Sides(NamedTuple):
+    """Of one query's rankings: √(n_A/n), s and y; then G†s, G†y, G†G†s, GG†y and the diagonal of GG†."""
+
+    root: Any
+    s: Any
+    y: Any
+    v: Any
+    z: Any
+    again: Any
+    expected: Any
+    leverage: Any
 
 
 @njit(nogil=True)
@@ -75,17 +91,45 @@ def _sum(values: Any) -> float:  # pragma: no cover
 
 
 @njit(nogil=True)
-def overlaps(rows: Any, impressions: Any) -> Any:  # pragma: no cover
-    """G of one query's rankings."""
-    size, total = len(rows), _sum(impressions)
-    out = np.empty((size, size))
+def overlaps(q: Any, rows: Any, root: Any, filled: Any) -> Any:  # pragma: no cover
+    """G of one query's rankings: for each position, rankings that show the same pair there are listed one by one."""
+    size, begin = len(rows), filled.pairs[q]
+    out = np.zeros((size, size))
+    head, after = np.empty(filled.pairs[q + 1] - begin, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for k in range(rows.shape[1]):
+        for p in range(len(head)):
+            head[p] = -1
+        for i in range(size):
+            if rows[i, k] < 0:
+                continue
+            p = rows[i, k] - begin
+            after[i], head[p] = head[p], i
+            j = i
+            while j >= 0:
+                out[i, j] += 1.0
+                j = after[j]
     for i in range(size):
         for j in range(i + 1):
-            both = 0
-            for k in range(rows.shape[1]):
-                if rows[i, k] >= 0 and rows[i, k] == rows[j, k]:
-                    both += 1
-            out[i, j] = out[j, i] = both * np.sqrt(impressions[i] * impressions[j]) / total
+            out[i, j] *= root[i] * root[j]
+            out[j, i] = out[i, j]
+    return out
+
+
+@njit(nogil=True)
+def sides(q: Any, rows: Any, sums: Any, filled: Any) -> Any:  # pragma: no cover
+    """What is known of one query before G is inverted."""
+    size, total = len(rows), _sum(sums[:, 0])
+    out = Sides(
+        np.empty(size), np.zeros(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size),
+        np.empty(size),
+    )  # fmt: skip
+    for i in range(size):
+        out.root[i] = np.sqrt(sums[i, 0] / total)
+        for k in range(rows.shape[1]):
+            if rows[i, k] >= 0:
+                out.s[i] += filled.target[cell_at(filled.cells, filled.positions, rows[i, k], k)]
+        out.s[i] *= out.root[i]
+        out.y[i] = sums[i, 1] / (out.root[i] * total)
     return out
 
 
@@ -98,47 +142,58 @@ def solve(
         if few[q]:
             begin = starts[q - first]
             end = begin + used[q - first]
-            gram = overlaps(rows[begin:end], sums[begin:end, 0])
-            inverse = gram.copy()
-            if swept(inverse):
-                finish(q, gram, inverse, rows[begin:end], sums[begin:end], filled)
-            else:
+            at = sides(q, rows[begin:end], sums[begin:end], filled)
+            matrix = overlaps(q, rows[begin:end], at.root, filled)
+            rank, free = factor(matrix)
+            if rank < 0:
                 doubt[q - first] = True
+                continue
+            null = dependent(matrix, rank, free)
+            solved(matrix, free, null, at.s, at.v, at.expected)
+            solved(matrix, free, null, at.v, at.again, at.expected)
+            solved(matrix, free, null, at.y, at.z, at.expected)
+            for i in range(end - begin):
+                at.leverage[i] = 1.0
+                for n in range(len(null)):
+                    at.leverage[i] -= null[n, i] ** 2
+            finish(q, at, rows[begin:end], sums[begin:end], filled)
 
 
 @njit(nogil=True)
-def finish(q: Any, gram: Any, inverse: Any, rows: Any, sums: Any, filled: Any) -> None:  # pragma: no cover
-    base, cells, positions, target, sigma2, lost, out, u, phi = filled
-    size, total = len(rows), _sum(sums[:, 0])
-    root, s, y = np.empty(size), np.zeros(size), np.empty(size)
+def by_inverse(gram: Any, inverse: Any, at: Any) -> None:  # pragma: no cover
+    """The rest of what `finish` asks for, where G† is given."""
+    size = len(gram)
+    for i in range(size):
+        at.v[i] = at.z[i] = 0.0
+        for j in range(size):
+            at.v[i] += inverse[i, j] * at.s[j]
+            at.z[i] += inverse[i, j] * at.y[j]
+    for i in range(size):
+        at.expected[i] = at.leverage[i] = at.again[i] = 0.0
+        for j in range(size):
+            at.expected[i] += gram[i, j] * at.z[j]
+            at.leverage[i] += gram[i, j] * inverse[i, j]
+            at.again[i] += inverse[i, j] * at.v[j]
+
+
+@njit(nogil=True)
+def finish(q: Any, at: Any, rows: Any, sums: Any, filled: Any) -> None:  # pragma: no cover
+    """What is found of one query."""
+    pairs, base, cells, positions, target, sigma2, lost, out, u, phi = filled
     known = np.zeros(base[q + 1] - base[q])
-    for i in range(size):
-        root[i] = np.sqrt(sums[i, 0] / total)
-        for k in range(rows.shape[1]):
-            if rows[i, k] >= 0:
-                s[i] += root[i] * target[cell_at(cells, positions, rows[i, k], k)]
-        y[i] = sums[i, 1] / (root[i] * total)
-    v, z = np.zeros(size), np.zeros(size)
-    for i in range(size):
-        for j in range(size):
-            v[i] += inverse[i, j] * s[j]
-            z[i] += inverse[i, j] * y[j]
-    for i in range(size):
-        sigma2[q] += v[i] ** 2
-        expected = leverage = again = 0.0
-        for j in range(size):
-            expected += gram[i, j] * z[j]
-            leverage += gram[i, j] * inverse[i, j]
-            again += inverse[i, j] * v[j]
+    for i in range(len(rows)):
+        root, v = at.root[i], at.v[i]
+        sigma2[q] += v**2
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
                 cell = cell_at(cells, positions, rows[i, k], k)
-                known[cell - base[q]] += root[i] * v[i]
-                u[cell] += root[i] * again
-                phi[cell] += root[i] * z[i]
+                known[cell - base[q]] += root * v
+                u[cell] += root * at.again[i]
+                phi[cell] += root * at.z[i]
         n, f, f2 = sums[i, 0], sums[i, 1], sums[i, 2]
-        out[q, 9] += n * (expected / root[i]) ** 2
-        account(v[i] / root[i], n, f, f2, expected / root[i], 1 - leverage / n, out[q])
+        expected = at.expected[i] / root
+        out[q, 9] += n * expected**2
+        account(v / root, n, f, f2, expected, 1 - at.leverage[i] / n, out[q])
     for i in range(len(known)):
         lost[q] += (target[base[q] + i] - known[i]) ** 2
 

@@ -116,14 +116,17 @@ class LogGamma:
     def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
         doubt, cells = np.zeros(last - first, dtype=bool), self.counts.cells
         filled = pi_few.Filled(
-            self.base, cells.starts, cells.positions, self.target, self.sigma2, self.lost, self.sums, self.u, self.phi
-        )
+            pairs=self.counts.pairs.starts, base=self.base, cells=cells.starts, positions=cells.positions,
+            target=self.target, sigma2=self.sigma2, lost=self.lost, sums=self.sums, u=self.u, phi=self.phi,
+        )  # fmt: skip
         pi_few.solve(first, last, self.few, starts, used, rows, sums, filled, doubt)
         for q in np.flatnonzero(doubt):
             mine = slice(starts[q], starts[q] + used[q])
-            gram = pi_few.overlaps(rows[mine], sums[mine, 0])
+            at = pi_few.sides(first + q, rows[mine], sums[mine], filled)
+            gram = pi_few.overlaps(first + q, rows[mine], at.root, filled)
             inverse, self.condition[first + q] = pseudoinverse(gram)
-            pi_few.finish(first + q, gram, inverse, rows[mine], sums[mine], filled)
+            pi_few.by_inverse(gram, inverse, at)
+            pi_few.finish(first + q, at, rows[mine], sums[mine], filled)
 
     def _solve(self, last: int, places: Places, theta: Vector, u: Vector, phi: Vector) -> None:
         pairs, n, first = self.counts.pairs, self._n, places.first

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import field
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from counterrank.errors import InputError
 from counterrank.estimate.base import Distance, Vector
@@ -25,6 +22,7 @@ from counterrank.setting.evidence import Evidence, LogEvidence
 from counterrank.statistics.cells import of_rankings
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
+from counterrank.threads import one_thread_for_matrices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,23 +69,12 @@ class PageSums:
         return (1.0, 1.0) if self.u is None else (-self.distance.rho, self.distance.rho)
 
 
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # looking for them takes longer than a small estimate
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Many small matrices: threads of the linear algebra library's own would only wait for each other."""
-    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
-    return limit
-
-
 @shared(target=True, clip=False)
 def weigh(evidence: Evidence) -> PageSums:
     """The sums of this evidence; `pi` and `wpi` share them."""
     if evidence.counts.pages is None:
         raise InputError("the rankings of the log were not counted")
-    with one_thread():
+    with one_thread_for_matrices():
         return _from_shares(evidence) if evidence.shares else _from_policy(evidence)
 
 
@@ -184,13 +171,13 @@ def apart(one: Evidence, other: Evidence, gains: tuple[float, float]) -> tuple[V
     sides = list(zip((one, other), gains, (1, -1), strict=True))
     if one.shares:
         gap = gains[0] * one.shown_by_target - gains[1] * other.shown_by_target
-        with one_thread():
+        with one_thread_for_matrices():
             return _regressed(one, LogGamma(one.counts, gap)).thin, zero
     if not any(weigh(side).drawn for side, _, _ in sides):
         return zero, zero
     # a logging policy that judges itself has weights of 1, however its rankings were drawn
     apart = pi_known.Gap([(sign * gain, side.target) for side, gain, sign in sides if not side.same])
-    with one_thread():
+    with one_thread_for_matrices():
         return zero, pi_known.solve(one, apart, one.target).drawn
 
 

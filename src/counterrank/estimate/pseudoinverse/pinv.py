@@ -92,22 +92,29 @@ def swept(matrix: Any) -> bool:  # pragma: no cover
 
 
 @njit(nogil=True)
-def _project(matrix: Any, null: Any) -> None:  # pragma: no cover
-    """ΠGΠ in the place of G, Π taking out the span of the rows of `null`, which become orthonormal."""
-    count, size = null.shape
+def orthonormal(rows: Any) -> None:  # pragma: no cover
+    """Makes rows that do not depend on each other orthonormal, spanning the same."""
+    count, size = rows.shape
     for i in range(count):
         for _ in range(2):  # the second time takes out what rounding left
             for h in range(i):
                 dot = 0.0
                 for c in range(size):
-                    dot += null[i, c] * null[h, c]
+                    dot += rows[i, c] * rows[h, c]
                 for c in range(size):
-                    null[i, c] -= dot * null[h, c]
+                    rows[i, c] -= dot * rows[h, c]
         norm = 0.0
         for c in range(size):
-            norm += null[i, c] ** 2
+            norm += rows[i, c] ** 2
         for c in range(size):
-            null[i, c] /= np.sqrt(norm)
+            rows[i, c] /= np.sqrt(norm)
+
+
+@njit(nogil=True)
+def _project(matrix: Any, null: Any) -> None:  # pragma: no cover
+    """ΠGΠ in the place of G, Π taking out the span of the rows of `null`, which become orthonormal."""
+    count, size = null.shape
+    orthonormal(null)
     through = np.zeros((count, size))  # N G, less half of what N G N would take out twice
     for n in range(count):
         for i in range(size):
