@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
@@ -37,6 +38,8 @@ def side_by_side(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
 def one_thread_for_matrices() -> AbstractContextManager[object]:
     """For many small matrices: the linear algebra library's own threads would wait for each other, and, when there is
     nothing more to do, go on waiting on the core that our second thread could use."""
+    if os.environ.get("OPENBLAS_NUM_THREADS") == "1":  # nothing to look for
+        return nullcontext()
     limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return limit
 

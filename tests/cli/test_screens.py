@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import counterrank as cr
 from counterrank.cli import app
-from counterrank.cli.common import Screen
+from counterrank.cli.tables import Screen
 from counterrank.screen import json_text, visible
 from seeds import in_turn, seeds
 

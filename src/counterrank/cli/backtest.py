@@ -8,10 +8,11 @@ import typer
 
 from counterrank.backtesting.backtest import CLIPS, PROBLEMS, tested
 from counterrank.backtesting.backtest import backtest as test
-from counterrank.cli.common import console, print_json, print_table, say
+from counterrank.cli.common import print_json
 from counterrank.cli.flags import phrase
 from counterrank.cli.groups import Told
 from counterrank.cli.options import AnswerOptions, LogOptions, WorthOptions
+from counterrank.cli.tables import console, print_table, say
 from counterrank.errors import InputError
 from counterrank.setting.options import WEIGHTS
 

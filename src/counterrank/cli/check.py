@@ -8,8 +8,9 @@ import typer
 
 from counterrank.checking.check import Check
 from counterrank.checking.check import check as look
-from counterrank.cli.common import console, print_json, print_table, say
+from counterrank.cli.common import print_json
 from counterrank.cli.options import AnswerOptions, LogOptions
+from counterrank.cli.tables import console, print_table, say
 
 
 def check(

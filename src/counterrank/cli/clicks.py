@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import choices, console, print_json, print_table, say, working
+from counterrank.cli.common import choices, print_json, working
 from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.cli.flags import phrase
 from counterrank.cli.options import AnswerOptions, LogOptions
+from counterrank.cli.tables import console, print_table, say
 from counterrank.click import FITS
 from counterrank.click.fit import ITERATIONS, SCOPES, Scope
 from counterrank.errors import unknown

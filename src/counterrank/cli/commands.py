@@ -64,10 +64,9 @@ def command(name: str) -> Any:
 def _run(name: str, **given: Any) -> None:
     gc.disable()  # modules stay: to look through them again and again for what has gone takes a tenth of a second
     if given.get("engine") == OURS:
-        from counterrank.cli.lean import leave_cores_free, leave_pandas_out
+        from counterrank.cli.lean import leave_out
 
-        leave_cores_free(name)
-        leave_pandas_out()
+        leave_out(name)
     run = function(name)
     gc.freeze()
     atexit.register(gc.unfreeze)  # else libraries that count what they made speak of leaks at exit

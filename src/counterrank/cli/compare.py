@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterrank.cli.common import choices, command_line, console, print_answer, print_json, say
+from counterrank.cli.common import choices, command_line, print_json
 from counterrank.cli.files import READS
 from counterrank.cli.flags import phrase
 from counterrank.cli.groups import Told
@@ -136,6 +136,8 @@ def _given(result: Comparison | Comparisons, answer: JudgedOptions) -> None:
     if answer.as_json:
         print_json(result.to_json())
         return
+    from counterrank.cli.tables import console, print_answer, say  # Rich takes long to import
+
     print_answer(result)
     console().print()
     by_query = result.by_query if isinstance(result, Comparison) and answer.per_query is not None else None

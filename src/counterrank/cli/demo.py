@@ -9,9 +9,9 @@ import typer
 
 from counterrank import temporary
 from counterrank.cli.check import check
-from counterrank.cli.common import console, print_answer, print_table, say
 from counterrank.cli.files import WRITES_FOLDER
 from counterrank.cli.options import LogOptions
+from counterrank.cli.tables import console, print_answer, print_table, say
 from counterrank.comparing.compare import compare
 from counterrank.errors import InputError
 from counterrank.judging.evaluate import evaluate

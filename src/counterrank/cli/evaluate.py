@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import choices, command_line, console, print_answer, print_json, say
+from counterrank.cli.common import choices, command_line, print_json
 from counterrank.cli.files import READS
 from counterrank.cli.flags import phrase
 from counterrank.cli.options import JudgedOptions, JudgingOptions, LogOptions
@@ -67,6 +67,8 @@ def evaluate(
     if answer.as_json:
         print_json(result.to_json())
         return
+    from counterrank.cli.tables import console, print_answer, say  # Rich takes long to import
+
     print_answer(result)
     remarks = [*result.remarks(), *answer.written()]
     if remarks:

@@ -8,12 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from counterrank.cli.common import command_line, console, print_json, print_table, say
+from counterrank.cli.common import command_line, print_json
 from counterrank.cli.files import READS, WRITES_DIRECTORY, WRITES_PAGE
 from counterrank.cli.flags import phrase
 from counterrank.cli.groups import Told
 from counterrank.cli.options import AnswerOptions, LogOptions, WorthOptions
 from counterrank.cli.policies import open_logging, open_policy
+from counterrank.cli.tables import console, print_table, say
 from counterrank.errors import InputError
 from counterrank.learning.asked import SPECIALS
 from counterrank.learning.learn import learn as learnt

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterrank.cli.common import console, print_json, say
+from counterrank.cli.common import print_json
 from counterrank.cli.files import READS, READS_STORE
 from counterrank.cli.options import AnswerOptions
 from counterrank.cli.stores import STORE, opened
+from counterrank.cli.tables import console, say
 from counterrank.errors import InputError
 from counterrank.screen import json_text
 from counterrank.words import counted

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import console, print_json, say
+from counterrank.cli.common import print_json
 from counterrank.cli.files import READS_STORE
 from counterrank.cli.options import AnswerOptions, LogOptions
 from counterrank.cli.stores import STORE, needed, opened
+from counterrank.cli.tables import console, say
 from counterrank.screen import json_text
 from counterrank.words import counted
 

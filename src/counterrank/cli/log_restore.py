@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import console, print_json
+from counterrank.cli.common import print_json
 from counterrank.cli.files import READS, READS_STORE
 from counterrank.cli.options import AnswerOptions
 from counterrank.cli.stores import STORE, opened
+from counterrank.cli.tables import console
 from counterrank.screen import json_text
 from counterrank.words import counted
 

@@ -8,12 +8,13 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from counterrank.cli.common import console, print_json, print_table, say
+from counterrank.cli.common import print_json
 from counterrank.cli.files import WRITES_TABLE
 from counterrank.cli.flags import phrase
 from counterrank.cli.groups import Told
 from counterrank.cli.options import TEMPERATURE, AnswerOptions, LogOptions, QuestionOptions
 from counterrank.cli.policies import open_logging
+from counterrank.cli.tables import console, print_table, say
 from counterrank.errors import InputError
 from counterrank.log.write import write_table
 from counterrank.optimizing.optimize import OPTIMIZERS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -16,6 +15,7 @@ from counterrank.interval import INTERVALS
 from counterrank.log import Log, read_log
 from counterrank.log.foreign import FORMATS
 from counterrank.log.schema import OPTIONAL, parse_columns
+from counterrank.records import dataclass
 from counterrank.regress import REGRESSIONS
 from counterrank.setting.options import EXAMINATIONS, WEIGHTS, numbers, read_clip
 

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import console, print_json, say
+from counterrank.cli.common import print_json
 from counterrank.cli.files import READS, WRITES_TABLE
 from counterrank.cli.options import AnswerOptions
 from counterrank.cli.policies import open_policy
+from counterrank.cli.tables import console, say
 from counterrank.errors import InputError
 from counterrank.log.write import write_table
 from counterrank.policy import GenSpec

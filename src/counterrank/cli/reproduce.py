@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from counterrank.cli.common import console, print_json, print_table, say
+from counterrank.cli.common import print_json
 from counterrank.cli.files import READS, WRITES_FOLDER
 from counterrank.cli.options import AnswerOptions
+from counterrank.cli.tables import console, print_table, say
 from counterrank.lab import REPRODUCTIONS, load
 from counterrank.output import make_folder, write
 

@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from counterrank.cli.common import console, print_json
+from counterrank.cli.common import print_json
 from counterrank.cli.files import READS, WRITES_DIRECTORY
 from counterrank.cli.stores import opened
+from counterrank.cli.tables import console
 from counterrank.errors import InputError, NotInstalled
 from counterrank.screen import json_text
 

@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from counterrank.cli.common import print_answer, print_json, say, working
+from counterrank.cli.common import print_json, working
 from counterrank.cli.files import READS, WRITES_FOLDER, WRITES_TABLE
 from counterrank.cli.flags import phrase
+from counterrank.cli.tables import print_answer, say
 from counterrank.errors import InputError
 from counterrank.online import RANKERS
 from counterrank.online.ranker import BEHAVIOURS, EVIDENCE

@@ -9,10 +9,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 import typer
 
-from counterrank.cli.common import console, print_json, print_table
+from counterrank.cli.common import print_json
 from counterrank.cli.files import WRITES_FILE, WRITES_TABLE
 from counterrank.cli.options import AnswerOptions
 from counterrank.cli.sessions import SessionOptions
+from counterrank.cli.tables import console, print_table
 from counterrank.errors import InputError
 from counterrank.output import write
 from counterrank.screen import json_text

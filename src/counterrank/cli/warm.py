@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from counterrank.cli.common import console, print_json, working
+from counterrank.cli.common import print_json, working
 from counterrank.cli.files import WRITES_FOLDER
+from counterrank.cli.tables import console
 from counterrank.compiled import collect
 from counterrank.screen import json_text
 from counterrank.simulate.warm import warm as warmed

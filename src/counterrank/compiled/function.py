@@ -20,7 +20,7 @@ _ARRAY = _ROWS | _COLUMNS | 0x100 | 0x400  # and aligned, writeable
 _SCALARS: dict[type, type] = {  # values of one kind, by the type that stands for it
     float: float, np.float64: float, bool: bool, np.bool_: bool, np.int64: int, np.uint64: np.uint64,
     np.int32: np.int32, np.uint32: np.uint32, np.int8: np.int8, np.uint8: np.uint8, np.float32: np.float32,
-    type(None): type(None), np.random.Generator: np.random.Generator,
+    type(None): type(None),
 }  # fmt: skip
 _made = [0]  # functions that this process compiled
 _first: list[Callable[[], object]] = []  # to be called before the first is
@@ -125,7 +125,15 @@ def kind(value: Any) -> Any:
         return tuple(map(kind, value))
     if isinstance(value, tuple):
         return what, tuple(map(kind, value))
-    return _SCALARS.get(what, _Unknown)
+    return _SCALARS.get(what) or _other(what)
+
+
+def _other(what: type) -> Any:
+    """The kind of a generator of random numbers, whose module a run may well do without; of others nothing is known."""
+    if what.__name__ == "Generator" and what is np.random.Generator:
+        _SCALARS[what] = what
+        return what
+    return _Unknown
 
 
 def _flat(kinds: Any) -> Iterator[Any]:

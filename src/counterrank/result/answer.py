@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -78,6 +77,8 @@ class Answer(ABC):
         return "\n".join([*first, summary, *lines, *map(visible, self.quiet()), *remarks])
 
     def _repr_html_(self) -> str:
+        import html
+
         summary, header, body, remarks = self._visible()
         head = "".join(f"<th>{html.escape(c)}</th>" for c in header)
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body)

@@ -1,7 +1,7 @@
 """G†x of a symmetric positive semidefinite matrix G for a few x, by factoring it: a third of the work of inverting it.
 
-G_RR = LDLᵀ on the coordinates R that do not depend on earlier ones, as `pinv` tells them by their pivots. A coordinate s
-that does makes a vector e_s − L⁻ᵀl_s of G's null space, l_s being its row of L. With N orthonormal on these and
+G_RR = LDLᵀ on the coordinates R that do not depend on earlier ones, as `pinv` tells them by their pivots. A coordinate
+s that does makes a vector e_s − L⁻ᵀl_s of G's null space, l_s being its row of L. With N orthonormal on these and
 Π = I − NNᵀ, G†x = Π·G_RR⁻¹·Πx and GG†x = Πx.
 """
 
@@ -17,7 +17,7 @@ from counterrank.estimate.pseudoinverse.pinv import CLEAR, ZERO, orthonormal
 
 @njit(nogil=True)
 def factor(matrix: Any) -> Any:  # pragma: no cover
-    """Puts L below the diagonal of G and D on it; the rank, -1 where pivots leave a doubt, and which depend on others."""
+    """Puts L below the diagonal of G and D on it. The rank, -1 where pivots leave a doubt, and which depend on others."""
     size = len(matrix)
     free = np.zeros(size, dtype=np.bool_)
     scale, column = np.empty(size), np.empty(size)

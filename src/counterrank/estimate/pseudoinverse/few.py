@@ -179,7 +179,7 @@ def by_inverse(gram: Any, inverse: Any, at: Any) -> None:  # pragma: no cover
 @njit(nogil=True)
 def finish(q: Any, at: Any, rows: Any, sums: Any, filled: Any) -> None:  # pragma: no cover
     """What is found of one query."""
-    pairs, base, cells, positions, target, sigma2, lost, out, u, phi = filled
+    base, cells, positions, target, sigma2, lost, out, u, phi = filled[1:]
     known = np.zeros(base[q + 1] - base[q])
     for i in range(len(rows)):
         root, v = at.root[i], at.v[i]
