@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -25,7 +25,6 @@ from counterrank.statistics.hashing import SECRET
 
 UNCUT = 1 << 30
 HALVED = 1 << 13  # rows of a batch from which a second thread is worth its start
-NONE_FRESH = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,58 +96,52 @@ class Coder:
         clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
         shown = ShownRows(codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks")
         self.pairs.know(self.queries.size)
-        parts, starts, order = [slice(0, len(rows))], [0], np.zeros(0, dtype=np.int64)
-        if self.used:
-            if len(rows) >= HALVED and not self.alone:
-                parts = [slice(0, len(rows) // 2), slice(len(rows) // 2, len(rows))]
-            starts = self._known(shown, place, coded, parts)
-        else:  # most pairs are met in the first batch: by query, so that those of one query lie together in memory
-            order = placed(np.arange(len(rows)), place)
-        for part, start in zip(parts, starts, strict=True):
-            if start < part.stop - part.start:
-                if not insert:
-                    raise InputError("the log changed while it was read: try again when nothing writes to it")
-                self._new(rows, order, shown.at(part), place[part], coded, start)
+        # most pairs are met in the first batch: by query, so that those of one query lie together in memory
+        order = self._known(shown, place, coded) if self.used else placed(np.arange(len(rows)), place)
+        if len(order):
+            if not insert:
+                raise InputError("the log changed while it was read: try again when nothing writes to it")
+            self._new(rows, order, shown, place, coded)
         return coded
 
-    def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32], parts: Sequence[slice]) -> list[int]:
-        """Code each part down to the first pair that is new, side by side; how far each came."""
+    def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32]) -> Codes:
+        """Code the rows whose pairs are known, those of two halves side by side; the rows that are left."""
+        size = len(place)
+        halved = size >= HALVED and not self.alone
 
-        def run(part: slice) -> int:
-            return self._coded(np.zeros(0, dtype=np.int64), shown.at(part), place[part], coded, 0, NONE_FRESH)
+        def run(first: int, last: int) -> Codes:
+            left = np.empty(last - first, dtype=np.int64)
+            some = kernels.code_known(
+                first, last, shown, place, self.top, self.plan.all_items, self._slots(), coded, left, SECRET
+            )
+            return left[:some]
 
-        others = [self._beside.submit(run, part) for part in parts[1:]]
-        return [run(parts[0]), *(other.result() for other in others)]
+        if not halved:
+            return run(0, size)
+        other = self._beside.submit(run, size // 2, size)
+        return np.concatenate([run(0, size // 2), other.result()])
 
-    def _new(
-        self, rows: Rows, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32], start: int
-    ) -> None:
-        """Code a part from `start`; pairs and items that are new get codes."""
-        longest = int(np.diff(shown.offsets).max())
+    def _new(self, rows: Rows, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32]) -> None:
+        """Code these rows; pairs and items that are new get codes."""
+        longest, start = int(np.diff(shown.offsets).max()), 0
         while True:
             before = int(self.size[kernels.ITEMS])
             fresh = np.empty(len(self.items.slots) // 4 + longest + 1, dtype=np.int64)
-            start = self._coded(order, shown, place, coded, start, fresh)
+            start = kernels.code_rows(
+                start, order, shown, place, self.top, self.plan.all_items, self.size, self._slots(), fresh, coded,
+                SECRET,
+            )  # fmt: skip
             new = fresh[before : int(self.size[kernels.ITEMS])]
             if len(new):
                 self.items.keep(rows.item_values.take(pa.array(new)))
                 self.items.size = int(self.size[kernels.ITEMS])
-            if start >= len(shown.query_codes):
+            if start >= len(order):
                 return
             self._make_room(longest)
 
-    def _coded(
-        self, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32], start: int, fresh: Codes
-    ) -> int:
-        """Where the loop ended; without room for `fresh` items it ends before what is new."""
+    def _slots(self) -> PairSlots:
         table = self.pairs
-        pairs = PairSlots(table.slots, table.tables, table.query, table.item, self.items.slots)
-        return int(
-            kernels.code_rows(
-                start, order, shown, place, self.top, self.plan.all_items, len(fresh) > 0, self.size, pairs,
-                fresh, coded, SECRET,
-            )
-        )  # fmt: skip
+        return PairSlots(table.slots, table.tables, table.query, table.item, self.items.slots)
 
     @cached_property
     def _beside(self) -> ThreadPoolExecutor:

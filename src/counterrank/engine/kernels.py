@@ -128,26 +128,53 @@ def _widen(q, least, size, tables, slots, secret):
 
 
 @njit(nogil=True)
-def code_rows(
-    start, order, shown, place, top, register_all, insert, size, pairs, fresh_items, coded, secret
-):  # fmt: skip
-    """Rows as 2·pair + click per position, from the `start`-th in order, each to its place in `coded`.
+def code_known(first, last, shown, place, top, register_all, pairs, coded, left, secret):
+    """Rows first to last as 2·pair + click per position, each to its place in `coded`; nothing is changed but that.
 
-    An empty order is that of the rows; new pairs and items get the next codes. Returns the place in order that it had
-    no room for; where insert is False, the first that has a new pair.
+    Returns how many show a pair that is new: these are in `left`, and nothing of them counts as coded.
+    """
+    query_codes, offsets, item_keys, clicks, has_clicks = shown
+    slots, tables = pairs.slots, pairs.tables
+    some = 0
+    for r in range(first, last):
+        q, to = query_codes[r], place[r]
+        if q < 0:
+            coded[to, 0] = -1
+            continue
+        begin, shift, at = tables[q, BEGIN], tables[q, SHIFT_BY], offsets[r]
+        length = offsets[r + 1] - at
+        cut = min(length, top)
+        for k in range(length if register_all else cut):
+            pair = slots[_slot(item_keys[at + k], begin, shift, slots, secret), 1]
+            if pair == 0:
+                left[some] = r
+                some += 1
+                break
+            if k < cut:
+                coded[to, k] = 2 * (pair - 1) + (clicks[at + k] & 1 if has_clicks else 0)
+        if cut < coded.shape[1]:
+            coded[to, cut] = -1  # the end of the row; what stands behind it is not read
+    return some
+
+
+@njit(nogil=True)
+def code_rows(start, order, shown, place, top, register_all, size, pairs, fresh_items, coded, secret):
+    """The same from the `start`-th row in order; new pairs and items get the next codes.
+
+    Returns the place in order that it had no room for.
     """
     query_codes, offsets, item_keys, clicks, has_clicks = shown
     slots, tables, pair_query, pair_item, item_slots = pairs
     item_mask = np.uint64(len(item_slots) // 2 - 1)
-    for i in range(start, len(query_codes)):
-        r = order[i] if len(order) > 0 else i
+    for i in range(start, len(order)):
+        r = order[i]
         q, to = query_codes[r], place[r]
         if q < 0:
             coded[to, 0] = -1
             continue
         first = offsets[r]
         length = offsets[r + 1] - first
-        if insert and (size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask):
+        if size[PAIRS] + length > len(pair_query) or 2 * (size[ITEMS] + length) > item_mask:
             return i
         cut = min(length, top)
         begin, shift = tables[q, BEGIN], tables[q, SHIFT_BY]
@@ -156,8 +183,6 @@ def code_rows(
             at = _slot(key, begin, shift, slots, secret)
             p = slots[at, 1] - 1
             if p < 0:
-                if not insert:
-                    return i
                 taken = tables[q, TAKEN]
                 if taken == 0 or 4 * (taken + 1) > np.int64(3) << (64 - shift):
                     if not _widen(q, max(taken + 1, length - k), size, tables, slots, secret):
@@ -181,8 +206,8 @@ def code_rows(
             if k < cut:
                 coded[to, k] = 2 * p + (clicks[first + k] & 1 if has_clicks else 0)
         if cut < coded.shape[1]:
-            coded[to, cut] = -1  # the end of the row; what stands behind it is not read
-    return len(query_codes)
+            coded[to, cut] = -1
+    return len(order)
 
 
 @njit(nogil=True)

@@ -21,11 +21,6 @@ class ShownRows(NamedTuple):
     clicks: NDArray[np.int8]
     has_clicks: bool
 
-    def at(self, part: slice) -> ShownRows:
-        """Some of the rows; what they show stays where it is."""
-        offsets = self.offsets[part.start : part.stop + 1]
-        return self._replace(query_codes=self.query_codes[part], offsets=offsets)
-
 
 class PairSlots(NamedTuple):
     """Where pairs are found, the query and item of each, and where items are found."""
