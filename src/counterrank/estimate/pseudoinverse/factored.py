@@ -18,30 +18,33 @@ from counterrank.estimate.pseudoinverse.pinv import CLEAR, ZERO, orthonormal
 @njit(nogil=True)
 def factor(matrix: Any) -> Any:  # pragma: no cover
     """Puts L below the diagonal of G and D on it. The rank, -1 where pivots leave a doubt, and which depend on others."""
-    size = len(matrix)
+    size, rank = len(matrix), 0
     free = np.zeros(size, dtype=np.bool_)
-    scale, column = np.empty(size), np.empty(size)
-    for k in range(size):
-        scale[k] = matrix[k, k]
-    rank = 0
-    for k in range(size):
-        pivot = matrix[k, k]
-        if abs(pivot) <= ZERO * scale[k]:
-            free[k] = True
-            continue
-        if not pivot >= CLEAR * scale[k]:
+    scaled = np.empty(size)  # of a row, L times D
+    for i in range(size):
+        row = matrix[i]
+        pivot = row[i]
+        for j in range(i):
+            scaled[j] = 0.0 if free[j] else row[j] - _dot(scaled, matrix[j], j)
+            row[j] = 0.0 if free[j] else scaled[j] / matrix[j, j]
+            pivot -= row[j] * scaled[j]
+        if abs(pivot) <= ZERO * row[i]:
+            free[i] = True
+        elif not pivot >= CLEAR * row[i]:
             return -1, free
-        rank += 1
-        for i in range(k + 1, size):
-            column[i] = matrix[i, k]
-        for i in range(k + 1, size):
-            if column[i] != 0.0:
-                part = column[i] / pivot
-                row = matrix[i]
-                row[k] = part
-                for j in range(i - k):  # from 0 on, so that the loop is made of wide instructions
-                    row[k + 1 + j] -= part * column[k + 1 + j]
+        else:
+            rank += 1
+        row[i] = pivot
     return rank, free
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"})
+def _dot(one: Any, other: Any, size: Any) -> float:  # pragma: no cover
+    """In any order, so that the loop is made of wide instructions."""
+    total = 0.0
+    for i in range(size):
+        total += one[i] * other[i]
+    return total
 
 
 @njit(nogil=True)
