@@ -24,6 +24,8 @@ from counterrank.records import dataclass
 from counterrank.statistics.hashing import SECRET
 
 UNCUT = 1 << 30
+SEEN_BEFORE = 16  # items that a first batch shows for each pair that it has room for
+EXPECTED = 1 << 20  # cells that there is room for before one was seen
 HALVED = 1 << 13  # rows of a batch from which a second thread is worth its start
 
 
@@ -96,8 +98,11 @@ class Coder:
         clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
         shown = ShownRows(codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks")
         self.pairs.know(self.queries.size)
-        # most pairs are met in the first batch: by query, so that those of one query lie together in memory
-        order = self._known(shown, place, coded) if self.used else placed(np.arange(len(rows)), place)
+        if self.used:
+            order = self._known(shown, place, coded)
+        else:  # most pairs are met in the first batch: by query, so that those of one query lie together in memory
+            order = placed(np.arange(len(rows)), place)
+            self._expect(min(len(rows.item_keys) // SEEN_BEFORE, EXPECTED // max(longest, 1)))
         if len(order):
             if not insert:
                 raise InputError("the log changed while it was read: try again when nothing writes to it")
@@ -188,6 +193,13 @@ class Coder:
         out = np.ones((len(rows), positions))
         kernels.lay_out(rows.offsets, rows.item_propensities, out)
         return out
+
+    def _expect(self, pairs: int) -> None:
+        """Make room for so many at once: to make it bit by bit takes as long as to fill it."""
+        self.pairs.grow(0, pairs)
+        self.pairs.widen(int(self.size[kernels.SLOTS]), pairs)
+        while pairs > len(self.items.slots) // 4:
+            self.items.grow()
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

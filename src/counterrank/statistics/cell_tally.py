@@ -81,13 +81,13 @@ class CellTally:
     def found(self, rows: Codes, pairs: int, positions: int) -> Tally:
         """What was counted, where pair p is rows[p] of `pairs`, or not wanted (-1)."""
         if self._places is None:
-            table = self.table[: len(rows)]
-            wanted = np.flatnonzero(rows >= 0)
-            sorted_ = wanted[np.argsort(rows[wanted], kind="stable")]
-            at = np.flatnonzero(table[sorted_, :positions, 0])
-            pair, position = np.divmod(at, positions)
-            shown, clicked = table[sorted_[pair], position].T
-            return Tally(_cells(rows[sorted_[pair]], position, pairs, positions), shown.copy(), clicked.copy())
+            back = np.full(pairs, -1)
+            back[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+            starts, out = np.zeros(pairs + 1, dtype=np.int64), np.empty((3, 0), dtype=np.int64)
+            _read_off(self.table, back, positions, starts, out)
+            out = np.empty((3, starts[-1]), dtype=np.int64)
+            _read_off(self.table, back, positions, starts, out)
+            return Tally(Cells(starts, out[0], positions), out[1], out[2])
         at = np.flatnonzero(self._places[:, 0])
         keys = self._places[at, 0] - 1
         row = rows[keys >> 32]
@@ -173,8 +173,17 @@ def _merge(ends: Any, shown: Any, n: Any, sums: Any, starts: Any, out: Any) -> N
         starts[p + 1] = at
 
 
-def _cells(rows: Codes, positions: Codes, pairs: int, depth: int) -> Cells:
-    return Cells(np.searchsorted(rows, np.arange(pairs + 1)), positions, depth)
+@njit(nogil=True)
+def _read_off(table: Any, back: Any, positions: Any, starts: Any, out: Any) -> None:  # pragma: no cover
+    """As `_merge`, of a table in which pair p is the row back[p], or none (-1)."""
+    at = 0
+    for p in range(len(back)):
+        for k in range(positions if back[p] >= 0 else 0):
+            if table[back[p], k, 0] > 0:
+                if out.shape[1] > 0:
+                    out[0, at], out[1, at], out[2, at] = k, table[back[p], k, 0], table[back[p], k, 1]
+                at += 1
+        starts[p + 1] = at
 
 
 @njit(nogil=True)
