@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import os
 import sys
 from functools import cache
 from typing import Any
@@ -11,10 +13,13 @@ import pyarrow as pa
 
 _MMAP_THRESHOLD = -3  # of malloc.h
 _LARGE = 1 << 20  # bytes
+_WORTH = 512 << 20  # bytes of a process: one that has less keeps what is free, which it would only ask for again
 
 
 def give_back() -> None:
     """After large tables have gone: what lies between arrays that stay would else count as taken until the end."""
+    if _resident() < _WORTH:
+        return
     pa.default_memory_pool().release_unused()
     if (trim := _of_c("malloc_trim")) is not None:
         trim(0)
@@ -24,6 +29,15 @@ def give_back_at_once() -> None:
     """From now on large arrays go back as soon as they are free. They take longer to make then: for long work alone."""
     if (option := _of_c("mallopt")) is not None:
         option(_MMAP_THRESHOLD, _LARGE)
+
+
+def _resident() -> float:
+    """Bytes of this process that are in memory; where the system does not tell, as if they were many."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return math.inf
 
 
 @cache

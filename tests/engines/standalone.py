@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,11 @@ def counted(events: list[dict[str, Any]]) -> Counter[str]:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 2, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """A cluster that waits for applications; `settings` are those of every application."""
+def standalone(
+    folder: Path, workers: int = 2, settings: Mapping[str, str] | None = None, cores: Sequence[int] = ()
+) -> Iterator[Cluster]:
+    """A cluster that waits for applications; `settings` are those of every application; `cores`: the core of this
+    machine that each worker, and all that it starts, has to itself, as if it were a machine with one core."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -98,7 +101,7 @@ def standalone(folder: Path, workers: int = 2, settings: Mapping[str, str] | Non
         for number in range(workers):
             name = f"worker{number}"
             given = ["--cores", "1", "--memory", "2g", "-d", str(folder / name), cluster.address]
-            _begin(cluster, name, "worker.Worker", "--port", "0", *given)
+            _begin(cluster, name, "worker.Worker", "--port", "0", *given, core=cores[number] if cores else None)
             while "Successfully registered with master" not in (folder / f"{name}.log").read_text(errors="replace"):
                 _wait(cluster, name, until)
         yield cluster
@@ -112,7 +115,7 @@ def _scala(home: Path) -> str:
     return ".".join(library.name.removeprefix("scala-library-").split(".")[:2])
 
 
-def _begin(cluster: Cluster, name: str, kind: str, *given: str) -> None:
+def _begin(cluster: Cluster, name: str, kind: str, *given: str, core: int | None = None) -> None:
     jars = Path(cluster.environment["SPARK_HOME"]) / "jars" / "*"
     java_home = os.environ.get("JAVA_HOME")
     java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java") or "java"
@@ -127,6 +130,7 @@ def _begin(cluster: Cluster, name: str, kind: str, *given: str) -> None:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # a group of its own, in which the executors of a worker are too
+            preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),
         )
 
 
