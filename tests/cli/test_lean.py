@@ -1,0 +1,64 @@
+"""What a command does without still is there for whoever asks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+WITHOUT = """
+import json, os, sys
+from counterrank.cli.lean import leave_out
+leave_out("evaluate")
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+told = {}
+told["plain"] = pa.array(np.arange(3)).to_pylist()
+told["distinct"] = np.unique(np.array([2, 1, 2])).tolist()
+told["early"] = [name for name in ("numpy.ma", "pandas") if name in sys.modules]
+told["made"] = np.ma.MaskedArray([1, 2], mask=[False, True]).tolist()
+told["masked"] = pa.array(np.ma.array([1, 2], mask=[False, True])).to_pylist()
+told["is_masked"] = [np.ma.is_masked(each) for each in (np.arange(2), np.ma.array([1], mask=[True]))]
+told["distinct_masked"] = len(np.unique(np.ma.array([1, 1, 2], mask=[False, False, True])).compressed())
+told["sum"] = pc.sum(pa.array([1, 2, None]), skip_nulls=True).as_py()
+told["rounded"] = pc.round(pa.array([1.25]), ndigits=1, round_mode="half_up").to_pylist()
+from pyarrow.vendored import docscrape
+page = docscrape.NumpyDocString("Title.\\n\\nParameters\\n----------\\nx : int\\n    A number.\\n")
+told["reader"] = len(page["Parameters"])
+told["memory"] = pa.default_memory_pool().backend_name
+print(json.dumps(told))
+"""
+
+
+def run(*words: str) -> str:
+    return subprocess.run([sys.executable, *words], check=True, capture_output=True, text=True).stdout
+
+
+def test_what_is_left_out_is_there_when_it_is_asked_for() -> None:
+    told = json.loads(run("-c", WITHOUT))
+    assert told["early"] == []
+    assert told["plain"] == [0, 1, 2]
+    assert told["distinct"] == [1, 2]
+    assert told["made"] == told["masked"] == [1, None]
+    assert told["is_masked"] == [False, True]
+    assert told["distinct_masked"] == 1
+    assert told["sum"] == 3
+    assert told["rounded"] == [1.3]
+    assert told["reader"] == 1
+    assert told["memory"] == "system"
+
+
+def test_json_needs_neither_rich_nor_pandas(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"query": "q", "items": ["a", "b"], "clicks": [1, 0]}\n' * 3)
+    policy = tmp_path / "new.jsonl"
+    policy.write_text('{"query": "q", "items": ["b", "a"]}\n')
+    code = (
+        "import sys\nfrom counterrank.cli import main\n"
+        f"sys.argv = ['counterrank', 'evaluate', {str(log)!r}, '--target', {str(policy)!r}, '--json']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([name for name in ('rich', 'pandas', 'numba') if name in sys.modules])"
+    )
+    assert run("-c", code).splitlines()[-1] in ("[]", "['numba']")  # which is there where something is compiled
