@@ -12,13 +12,12 @@ from counterrank.estimate import Estimator, Weighs
 from counterrank.findings.beside import NAMES, Appeal
 from counterrank.findings.case import merged
 from counterrank.findings.diagnosis import Finding, Level
-from counterrank.findings.strata import Matrix, Scores, Strata
+from counterrank.findings.neighbour_sums import neighbour_sums
+from counterrank.findings.strata import Scores, Strata
 from counterrank.findings.tested import SOME, Tested, graded, half_of
 from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.statistics.chi_square import upper_tail
-from counterrank.statistics.hashing import distinct
-from counterrank.statistics.pairs import sum_by
 from counterrank.words import number, percent
 
 CHANCE = 0.01  # of the tests of neighbours, together
@@ -63,41 +62,11 @@ def by_neighbour(strata: Strata, step: int) -> Groups:
     deviations, summed over neighbours and divided by their mean, are a chi-square whose degrees of freedom give the
     right variance (Satterthwaite): strata may be as thin as they like.
     """
-    shown, clicked = strata.rates()
-    beside = np.full_like(strata.rows, -1)
-    if step < 0:
-        beside[:, -step:] = strata.rows[:, :step]
-    else:
-        beside[:, :-step] = strata.rows[:, step:]
-    some = (beside >= 0) & (strata.rows >= 0)
-    size = int(strata.rows.max(initial=0)) + 1
-    cell, neighbour = strata.cell[some], beside[some]
-    first, at = distinct((cell * size + neighbour).view(np.uint64))
-    n = np.bincount(at, np.broadcast_to(strata.number[:, None], some.shape)[some], len(first))
-    hits = np.bincount(at, (strata.number[:, None] * strata.clicks)[some], len(first))
-    cell, neighbour = cell[first], neighbour[first]
-    whole, clicks = shown[cell], clicked[cell]
-    rest = np.maximum(whole - 1, 1)
-    variance = n * (whole - n) * clicks * (whole - clicks) / (whole**2 * rest)
-    pair = strata.pair[cell]
-    both, of = distinct((pair * size + neighbour).view(np.uint64))
-    gap, spread, seen = (sum_by(of, each, len(both)) for each in (hits - n * clicks / whole, variance, n))
-    expected = sum_by(of, n * clicks / whole, len(both))
-    return _groups(pair[both], gap, spread, seen, expected)
-
-
-def _groups(pair: Any, gap: Matrix, spread: Matrix, seen: Matrix, expected: Matrix) -> Groups:
-    """A pair's m deviations sum to 0, which makes the variance of their squares m/(m − 1) times as large."""
-    if not len(pair):
-        return Groups(0.0, 0.0, 0.0, 0.0)
-    pair = distinct(np.ascontiguousarray(pair, dtype=np.int64).view(np.uint64))[1]  # of many pairs, those that are here
-    squares = np.bincount(pair, seen**2)
-    alike = np.divide(np.bincount(pair, seen) ** 2, squares, out=np.ones_like(squares), where=squares > 0)
-    factor = np.divide(alike, alike - 1, out=np.full_like(alike, 1e3), where=alike > 1.001)[pair]
-    mean = float(spread.sum())
-    second = 2 * float((spread**2 * factor).sum())
-    freedom = 2 * mean**2 / second if second > 0 else 0.0
-    return Groups(float((gap**2).sum()), mean, freedom, float(expected.sum() and (expected**2).sum()))
+    found = neighbour_sums(
+        strata.rows, strata.clicks, strata.number, strata.cell, step, strata.pair, *strata.rates()
+    )  # fmt: skip
+    statistic, mean, second, clicks = found.tolist()
+    return Groups(statistic, mean, 2 * mean**2 / second if second > 0 else 0.0, clicks)
 
 
 def neighbours(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[str, Row]) -> list[Finding]:
