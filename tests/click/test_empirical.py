@@ -61,6 +61,16 @@ def test_the_likelihood_is_the_integral_and_its_gradient_the_slope() -> None:
         assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
 
 
+def test_pairs_that_are_always_clicked_are_integrated_up_to_the_end_of_the_lattice() -> None:
+    """Then the integral is a Beta function, and with a small β it goes far beyond the lattice."""
+    clicks = np.array([[i, total - i] for total in range(12, 23) for i in range(1, total)])  # one level, many patterns
+    at = np.array([0.3, np.log(0.2), np.log(0.3)])
+    curve, alpha, beta = parameters(at)
+    expected = (clicks @ np.log(curve) + betaln(alpha + clicks.sum(axis=1), beta) - betaln(alpha, beta)).sum()
+    likelihood = _Likelihood(Alike.of_counts(tally_of(clicks, clicks), np.arange(2)), 2)
+    assert likelihood(at)[0] == pytest.approx(expected, abs=1e-6)
+
+
 def test_the_order_of_pairs_and_pairs_never_shown_do_not_matter() -> None:
     shown, clicked = thin_log(2, 300, 3, 0.0)
     order = np.random.default_rng(0).permutation(len(shown))

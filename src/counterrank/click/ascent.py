@@ -28,6 +28,9 @@ class Ascent:
     value: float
     gradient: Floats
     information: Floats  # there: the sum of outer products of the gradient's terms
+    left: Floats | None = (
+        None  # the step that would have followed, where the climb ended as it promised next to nothing
+    )
     iterations: int = 0
     converged: bool = False
 
@@ -47,7 +50,7 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
         step[free] = _solved(bend[np.ix_(free, free)], at.gradient[free])
         gain = 0.5 * float(at.gradient @ step)
         if not free.any() or gain <= max(tolerance, 1e-13 * abs(at.value)):
-            at.converged = True
+            at.converged, at.left = True, np.clip(at.at + step, low, high) - at.at
             break
         found = _shortened(objective, at, np.clip(step, -_STRIDE, _STRIDE), low, high)
         if found is None:

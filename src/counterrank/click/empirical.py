@@ -96,6 +96,8 @@ def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     climbed = ascend(likely, start, low, high, tolerance, ITERATIONS)
     if len(tally.places) <= _FEW or not climbed.converged:
         climbed = polished(likely, climbed, low, high)
+    elif climbed.left is not None:
+        climbed.at = climbed.at + climbed.left  # it costs nothing, and is nearer to the top than the last look was
     curve, alpha, beta = parameters(climbed.at)
 
     examination = np.zeros(positions)
