@@ -20,7 +20,7 @@ _LEVEL = 1e-4  # a slope that counts as none
 _APART = 1e-4  # of the places between which a gradient's fall is measured
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Ascent:
     """Where the climb is, and how it went."""
 
@@ -41,7 +41,7 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
     Newton steps with the information for the curvature (Berndt, Hall, Hall and Hausman), which is put right by what
     each step shows of it (Broyden, Fletcher, Goldfarb and Shanno). A step is halved until the value rises.
     """
-    at = Ascent(np.clip(start, low, high), *objective(np.clip(start, low, high)))
+    at = _looked(objective, np.clip(start, low, high))
     bend, afresh = at.information + np.eye(len(start)), False  # few terms tell of few directions
     while at.iterations < most:
         at.iterations += 1
@@ -64,6 +64,11 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
         found.iterations = at.iterations
         at = found
     return at
+
+
+def _looked(objective: Objective, there: Floats) -> Ascent:
+    value, gradient, information = objective(there)
+    return Ascent(at=there, value=value, gradient=gradient, information=information)
 
 
 def polished(objective: Objective, at: Ascent, low: Floats, high: Floats) -> Ascent:
@@ -112,7 +117,7 @@ def _solved(bend: Floats, slope: Floats) -> Floats:
 def _shortened(objective: Objective, at: Ascent, step: Floats, low: Floats, high: Floats) -> Ascent | None:
     for _ in range(_TRIALS):
         there = np.clip(at.at + step, low, high)
-        found = Ascent(there, *objective(there))
+        found = _looked(objective, there)
         if found.value >= at.value + 1e-4 * float(at.gradient @ (there - at.at)):
             return found
         step = step / 2
