@@ -74,6 +74,7 @@ def _looked(objective: Objective, there: Floats) -> Ascent:
 def polished(objective: Objective, at: Ascent, low: Floats, high: Floats) -> Ascent:
     """The same with a curvature that takes no information on trust, from differences of the gradient: for few terms,
     of which that tells little, and of which a gradient costs next to nothing."""
+    at.left = None
     for _ in range(_POLISHES):
         free = ~(((at.at <= low) & (at.gradient < 0)) | ((at.at >= high) & (at.gradient > 0)))
         if not free.any() or np.abs(at.gradient[free]).max() <= _LEVEL:

@@ -96,9 +96,9 @@ def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     climbed = ascend(likely, start, low, high, tolerance, ITERATIONS)
     if len(tally.places) <= _FEW or not climbed.converged:
         climbed = polished(likely, climbed, low, high)
-    elif climbed.left is not None:
-        climbed.at = climbed.at + climbed.left  # it costs nothing, and is nearer to the top than the last look was
-    curve, alpha, beta = parameters(climbed.at)
+    # the step that was left costs nothing, and ends nearer to the top than the last look was
+    at = climbed.at if climbed.left is None else climbed.at + climbed.left
+    curve, alpha, beta = parameters(at)
 
     examination = np.zeros(positions)
     examination[columns] = curve
@@ -107,7 +107,7 @@ def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     examination[rest] = np.minimum(below[rest], 1.0)
     covariance = np.zeros((positions, positions))
     covariance[np.ix_(columns[1:], columns[1:])] = _covariance(climbed.information, climbed.at, low, high)
-    ends = (climbed.at <= low) | (climbed.at >= high)
+    ends = (at <= low) | (at >= high)
     return EmpiricalFit(
         examination=examination,
         prior=(alpha, beta),
