@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import betaln
+from scipy.special import betaln, digamma
 
 import counterrank as cr
 from counterrank.click import fit_curve, fit_empirical, fit_examination, harvest_examination, marginal
 from counterrank.click.empirical import _Likelihood, parameters
 from counterrank.click.examination import tally_of
+from counterrank.click.lattice import lattice, steps_of
 from counterrank.click.tally import Alike
 
 CURVE = np.arange(1, 6) ** -0.8
@@ -58,6 +59,16 @@ def test_the_likelihood_is_the_integral_and_its_gradient_the_slope() -> None:
     for i, step in enumerate(1e-5 * np.eye(4)):
         slope = (likelihood(at + step)[0] - likelihood(at - step)[0]) / 2e-5
         assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+def test_pairs_that_are_always_clicked_are_integrated_up_to_the_end_of_the_lattice() -> None:
+    """Then the integral is a Beta function, and with a small β it goes far beyond the lattice."""
+    clicks = np.array([[i, total - i] for total in range(12, 23) for i in range(1, total)])  # one level, many patterns
+    at = np.array([0.3, np.log(0.2), np.log(0.3)])
+    curve, alpha, beta = parameters(at)
+    expected = (clicks @ np.log(curve) + betaln(alpha + clicks.sum(axis=1), beta) - betaln(alpha, beta)).sum()
+    likelihood = _Likelihood(Alike.of_counts(tally_of(clicks, clicks), np.arange(2)), 2)
+    assert likelihood(at)[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_order_of_pairs_and_pairs_never_shown_do_not_matter() -> None:
@@ -165,26 +176,57 @@ def test_the_interval_widens_by_the_curves_error_and_the_json_names_it() -> None
     assert extra == pytest.approx((slope * looked["stderr"][1]) ** 2, rel=1e-3)
 
 
+def one_pattern(draw: np.random.Generator) -> tuple[marginal.Grouped, marginal.Prior]:
+    """Clicks and misses at four positions, few or very many, under a prior that may be narrow or all at its ends."""
+    curve = np.concatenate([[1.0], draw.uniform(0.001, 1.0, 3)])
+    missed = draw.integers(0, 10 ** draw.integers(1, 6), 4).astype(float)
+    clicks = float(draw.integers(0, 10 ** draw.integers(1, 4)))
+    prior = marginal.Prior(curve, *np.exp(draw.uniform(-5, 8, 2)).tolist())
+    hits = np.array([clicks, 0.0, 0.0, 0.0])
+    return marginal.Grouped(np.array([0, 4]), np.arange(4), hits, missed, np.array([clicks]), np.array([1.0])), prior
+
+
 @pytest.mark.parametrize("step", [0.5, 0.1, 0.02])
 def test_integrands_stay_where_the_lattice_is_worked_out(step: float) -> None:
     draw = np.random.default_rng(5)
     for _ in range(40):
-        curve = np.concatenate([[1.0], draw.uniform(0.001, 1.0, 3)])
-        missed = draw.integers(0, 10 ** draw.integers(1, 6), 4).astype(float)
-        clicks = float(draw.integers(0, 10 ** draw.integers(1, 4)))
-        prior = marginal.Prior(curve, *np.exp(draw.uniform(-5, 8, 2)).tolist())
-        pairs = marginal.Grouped(
-            np.array([0, 4]), np.arange(4), np.zeros(4), missed, np.array([clicks]), np.array([1.0])
-        )
-        whole = marginal.lattice(step, curve, 0, 10**9)
-        first, last = marginal.span(0, 1, pairs, prior, step)
-        for values in (whole.low, whole.high, whole.free, whole.odds):
-            assert np.isfinite(values).all()
-        part = marginal.Lattice(step, *(values.copy() for values in whole[1:]))
-        for values in part[1:]:
-            values[: max(first, 0)] = np.nan
-            values[last + 1 :] = np.nan
+        pairs, prior = one_pattern(draw)
+        whole = lattice(step, prior.curve, -(10**9), 10**9)
+        part = lattice(step, prior.curve, *marginal.span(0, 1, pairs, prior, step))
+        assert np.isfinite(whole.free).all()
+        assert np.isfinite(whole.odds).all()
+        if step**2 * (prior.alpha + pairs.clicks[0]) > 1.44:
+            continue  # too narrow for this lattice
         found = [np.zeros(1), np.zeros(1)]
         for at, out in zip((whole, part), found, strict=True):
             marginal.attractions(0, 1, pairs, prior, at, out)
-        assert found[0] == found[1]
+        assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+def test_any_pattern_is_integrated_under_any_prior() -> None:
+    """Beside the same sum over 400,001 points of log-odds from −60 to 60, in which a narrow top is found too."""
+    draw = np.random.default_rng(6)
+    for _ in range(60):
+        pairs, prior = one_pattern(draw)
+        up, e = prior.alpha + pairs.clicks[0], prior.curve[:, None]
+        middle = np.log(up / (prior.beta + pairs.missed @ prior.curve))
+        t = middle + np.linspace(-60, 60, 400_001) if up < 30 else middle + np.linspace(-8, 8, 400_001)
+        low, high = -np.logaddexp(0, -t), -np.logaddexp(0, t)
+        free = np.concatenate([high[None], np.log1p(-e[1:] * np.exp(low))])
+        height = up * low + prior.beta * high + pairs.missed @ free
+        weight = np.exp(height - height.max())
+        if weight[[0, -1]].max() > 1e-9:
+            continue  # it goes on beyond these, and beyond the lattice
+        expected = height.max() + np.log(weight.sum() * (t[1] - t[0]))
+        step = steps_of(2 * up)[-1]  # a level finer than it would take: what is left is the kernels' own error
+        gradient = np.zeros(6)
+        value = marginal.likelihood(
+            0, 1, pairs, prior, lattice(step, prior.curve, -(10**9), 10**9), gradient, np.zeros((6, 6))
+        )
+        assert value == pytest.approx(expected, abs=1e-6)
+        chance = np.concatenate([np.exp(low - high)[None], e[1:] * np.exp(low) / (1 - e[1:] * np.exp(low))])
+        slope = [pairs.hits[k] - pairs.missed[k] * np.average(chance[k], weights=weight) for k in range(4)]
+        constant = [digamma(prior.alpha + prior.beta) - digamma(each) for each in (prior.alpha, prior.beta)]
+        for i, row in enumerate((low, high)):
+            assert gradient[i] == pytest.approx(np.average(row, weights=weight) + constant[i], rel=1e-5, abs=1e-5)
+        assert gradient[2:] == pytest.approx(slope, rel=1e-5, abs=1e-5 * (1 + pairs.clicks[0]))

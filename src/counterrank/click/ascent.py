@@ -20,7 +20,7 @@ _LEVEL = 1e-4  # a slope that counts as none
 _APART = 1e-4  # of the places between which a gradient's fall is measured
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Ascent:
     """Where the climb is, and how it went."""
 
@@ -28,6 +28,9 @@ class Ascent:
     value: float
     gradient: Floats
     information: Floats  # there: the sum of outer products of the gradient's terms
+    left: Floats | None = (
+        None  # the step that would have followed, where the climb ended as it promised next to nothing
+    )
     iterations: int = 0
     converged: bool = False
 
@@ -38,7 +41,7 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
     Newton steps with the information for the curvature (Berndt, Hall, Hall and Hausman), which is put right by what
     each step shows of it (Broyden, Fletcher, Goldfarb and Shanno). A step is halved until the value rises.
     """
-    at = Ascent(np.clip(start, low, high), *objective(np.clip(start, low, high)))
+    at = _looked(objective, np.clip(start, low, high))
     bend, afresh = at.information + np.eye(len(start)), False  # few terms tell of few directions
     while at.iterations < most:
         at.iterations += 1
@@ -47,7 +50,7 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
         step[free] = _solved(bend[np.ix_(free, free)], at.gradient[free])
         gain = 0.5 * float(at.gradient @ step)
         if not free.any() or gain <= max(tolerance, 1e-13 * abs(at.value)):
-            at.converged = True
+            at.converged, at.left = True, np.clip(at.at + step, low, high) - at.at
             break
         found = _shortened(objective, at, np.clip(step, -_STRIDE, _STRIDE), low, high)
         if found is None:
@@ -63,9 +66,15 @@ def ascend(objective: Objective, start: Floats, low: Floats, high: Floats, toler
     return at
 
 
+def _looked(objective: Objective, there: Floats) -> Ascent:
+    value, gradient, information = objective(there)
+    return Ascent(at=there, value=value, gradient=gradient, information=information)
+
+
 def polished(objective: Objective, at: Ascent, low: Floats, high: Floats) -> Ascent:
     """The same with a curvature that takes no information on trust, from differences of the gradient: for few terms,
     of which that tells little, and of which a gradient costs next to nothing."""
+    at.left = None
     for _ in range(_POLISHES):
         free = ~(((at.at <= low) & (at.gradient < 0)) | ((at.at >= high) & (at.gradient > 0)))
         if not free.any() or np.abs(at.gradient[free]).max() <= _LEVEL:
@@ -109,7 +118,7 @@ def _solved(bend: Floats, slope: Floats) -> Floats:
 def _shortened(objective: Objective, at: Ascent, step: Floats, low: Floats, high: Floats) -> Ascent | None:
     for _ in range(_TRIALS):
         there = np.clip(at.at + step, low, high)
-        found = Ascent(there, *objective(there))
+        found = _looked(objective, there)
         if found.value >= at.value + 1e-4 * float(at.gradient @ (there - at.at)):
             return found
         step = step / 2

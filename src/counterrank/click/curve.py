@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from counterrank.click.base import Floats
 from counterrank.click.empirical import EmpiricalFit, empirical_of
 from counterrank.click.examination import ExaminationFit, fit_examination, tally_of
-from counterrank.click.harvest import harvest_examination
+from counterrank.click.harvest import harvest_of
 from counterrank.errors import Unanswerable, unknown
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Tally
@@ -77,9 +77,7 @@ def curve_of(kind: str, counted: Tally) -> Curve:
     if positions < 2:
         return Curve(kind="reciprocal", examination=reciprocal(positions))
     try:
-        fitted, harvested = side_by_side(
-            lambda: empirical_of(counted), lambda: harvest_examination(*counted.varied(CHECKED))
-        )
+        fitted, harvested = side_by_side(lambda: empirical_of(counted), lambda: harvest_of(counted, CHECKED))
     except Unanswerable as reason:
         short = str(reason).split(": give")[0]
         return Curve(kind="reciprocal", examination=reciprocal(positions), told=f"1/k, as the log cannot tell: {short}")

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from counterrank.click.ascent import ascend, polished
 from counterrank.click.base import Floats
 from counterrank.click.examination import never_clicked, no_scale, tally_of
-from counterrank.click.marginal import FINE, REACH, Lattice, Prior, attractions, lattice, likelihood, span, steps_of
+from counterrank.click.lattice import FINE, REACH, Lattice, lattice, steps_of
+from counterrank.click.marginal import Prior, attractions, likelihood, span
 from counterrank.click.tally import Alike
 from counterrank.posterior.priors import HIGH, LOW
 from counterrank.records import dataclass
@@ -95,7 +96,9 @@ def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     climbed = ascend(likely, start, low, high, tolerance, ITERATIONS)
     if len(tally.places) <= _FEW or not climbed.converged:
         climbed = polished(likely, climbed, low, high)
-    curve, alpha, beta = parameters(climbed.at)
+    # the step that was left costs nothing, and ends nearer to the top than the last look was
+    at = climbed.at if climbed.left is None else climbed.at + climbed.left
+    curve, alpha, beta = parameters(at)
 
     examination = np.zeros(positions)
     examination[columns] = curve
@@ -104,7 +107,7 @@ def empirical_of(counted: Tally, *, tolerance: float = 1e-5) -> EmpiricalFit:
     examination[rest] = np.minimum(below[rest], 1.0)
     covariance = np.zeros((positions, positions))
     covariance[np.ix_(columns[1:], columns[1:])] = _covariance(climbed.information, climbed.at, low, high)
-    ends = (climbed.at <= low) | (climbed.at >= high)
+    ends = (at <= low) | (at >= high)
     return EmpiricalFit(
         examination=examination,
         prior=(alpha, beta),
@@ -162,8 +165,9 @@ class _Likelihood:
         gradient = parts[0].gradient + parts[1].gradient
         lower = parts[0].information + parts[1].information
         information = lower + lower.T - np.diag(np.diag(lower))
-        scale = np.concatenate([1 - curve, [alpha, beta]])[1:]  # of logit e, log α, log β
-        return total, gradient[1:] * scale, information[1:, 1:] * np.outer(scale, scale)
+        order = np.r_[3 : len(gradient), :2]
+        scale = np.concatenate([1 - curve[1:], [alpha, beta]])  # of logit e, log α, log β
+        return total, gradient[order] * scale, information[np.ix_(order, order)] * np.outer(scale, scale)
 
 
 @dataclass
@@ -190,7 +194,7 @@ def _lattice(tally: Alike, begin: int, end: int, prior: Prior, step: float) -> L
     """What the integrands of patterns begin to end need: where they are few, that is little of a fine lattice."""
     size = round(2 * REACH / step)
     few = tally.starts[end] - tally.starts[begin] < size
-    first, last = span(begin, end, tally.grouped(), prior, step) if few else (0, size + 1)
+    first, last = span(begin, end, tally.grouped(), prior, step) if few else (-size, size)
     found: Lattice = lattice(step, prior.curve, first, last)
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +12,10 @@ from counterrank.click.base import Floats
 from counterrank.click.examination import ExaminationFit, fit_examination, on_curve
 from counterrank.compiled import njit
 from counterrank.errors import Unanswerable
+from counterrank.statistics.cells import Cells, Tally
 
 HARVESTED = 100  # positions, each beside every other: memory grows with their third power
+_U = np.uint64  # indices that compilers know not to be negative
 
 
 def harvest_examination(shown: ArrayLike, clicked: ArrayLike) -> ExaminationFit:
@@ -31,10 +33,17 @@ def harvest_examination(shown: ArrayLike, clicked: ArrayLike) -> ExaminationFit:
 
     Reference: Agarwal et al., WSDM 2019 (AllPairs).
     """
-    n, c = (np.ascontiguousarray(np.asarray(given)[:, :HARVESTED], dtype=np.float64) for given in (shown, clicked))
-    positions = n.shape[1]
-    both, hits = np.zeros((positions, positions)), np.zeros((positions, positions))  # of j beside k: at j
-    _experiments(n, c, both, hits)
+    n, c = (np.asarray(given)[:, :HARVESTED] for given in (shown, clicked))
+    cells, (some, hits) = Cells.of_tables(n, c)
+    return harvest_of(Tally(cells, some, hits))
+
+
+def harvest_of(counted: Tally, depth: int = HARVESTED) -> ExaminationFit:
+    """As `harvest_examination`, of the first `depth` positions."""
+    positions = min(counted.cells.depth, depth)
+    seen = _Seen(counted.cells.starts, counted.cells.positions, counted.shown, counted.clicked)
+    both, hits = np.zeros((2, positions, positions))  # of j beside k: at j
+    _experiments(seen, both, hits)
     if not both.any():
         raise Unanswerable("no item was shown at two positions: the log holds no experiment to harvest")
     for found, lacks in (
@@ -52,10 +61,10 @@ def harvest_examination(shown: ArrayLike, clicked: ArrayLike) -> ExaminationFit:
     chance = np.zeros((positions, positions))
     for at, beside in ((one, other), (other, one)):
         chance[at, beside] = np.minimum(fit.attraction * fit.examination[at], 1 - 1e-9)
-    return replace(fit, covariance=_covariance(n, c, both, chance, fit.examination))
+    return replace(fit, covariance=_covariance(seen, both, chance, fit.examination))
 
 
-def _covariance(n: Floats, c: Floats, both: Floats, chance: Floats, curve: Floats) -> Floats:
+def _covariance(seen: _Seen, both: Floats, chance: Floats, curve: Floats) -> Floats:
     """Of the curve: the bend of the likelihood, and between its inverses how much each pair pulls."""
     told = both * chance / (1.0 - chance)  # what each of two positions tells of its own rate
     shared = told + told.T
@@ -63,7 +72,10 @@ def _covariance(n: Floats, c: Floats, both: Floats, chance: Floats, curve: Float
     bend = -told * part.T
     bend -= np.diag(bend.sum(axis=1))
     pull = np.zeros_like(bend)
-    _pulls(n, c, chance, part, pull)
+    own = part.T / (1.0 - chance)
+    middle = own * chance
+    _pulls(seen, own, middle - middle.T, pull)
+    pull += np.tril(pull, -1).T
     inside = np.flatnonzero((np.diag(bend) > 0) & (np.arange(len(curve)) > 0))
     inverse = np.linalg.pinv(bend[np.ix_(inside, inside)], rcond=1e-12, hermitian=True)
     spread = np.full((len(curve), len(curve)), np.nan)
@@ -72,47 +84,60 @@ def _covariance(n: Floats, c: Floats, both: Floats, chance: Floats, curve: Float
     return on_curve(spread, curve)
 
 
+class _Seen(NamedTuple):
+    """The cells of a tally, pair by pair."""
+
+    starts: Any  # (P+1,)
+    positions: Any  # (C,) rising within a pair
+    shown: Any  # (C,)
+    clicked: Any  # (C,)
+
+
 @njit(nogil=True)
-def _experiments(n: Any, c: Any, both: Any, hits: Any) -> None:
+def _taken(seen: Any, p: Any, at: Any, looks: Any, rate: Any) -> Any:
+    """How many of the first positions pair p was shown at; these, how often it was, and its click rates there."""
+    cells = _U(0)
+    for c in range(_U(seen.starts[p]), _U(seen.starts[p + _U(1)])):
+        if seen.positions[c] < len(at) and seen.shown[c] > 0:
+            at[cells], looks[cells] = seen.positions[c], seen.shown[c]
+            rate[cells] = seen.clicked[c] / seen.shown[c]
+            cells += _U(1)
+    return cells
+
+
+@njit(nogil=True)
+def _experiments(seen: Any, both: Any, hits: Any) -> None:
     """Weights of every two positions' common pairs, and clicks at the one of them."""
-    at = np.empty(n.shape[1], dtype=np.int64)
-    for p in range(len(n)):
-        cells = 0
-        for k in range(n.shape[1]):
-            if n[p, k] > 0.0:
-                at[cells] = k
-                cells += 1
-        for i in range(cells):
-            for o in range(cells):
-                if i != o:
-                    j, k = at[i], at[o]
-                    weight = min(n[p, j], n[p, k])
-                    both[j, k] += weight
-                    hits[j, k] += weight * c[p, j] / n[p, j]
+    at, looks, rate = np.empty(len(both), dtype=np.uint64), np.empty(len(both)), np.empty(len(both))
+    for p in range(_U(len(seen.starts) - 1)):
+        for i in range(_taken(seen, p, at, looks, rate)):
+            j = at[i]
+            for o in range(i):
+                k, weight = at[o], min(looks[i], looks[o])
+                both[j, k] += weight
+                hits[j, k] += weight * rate[i]
+                hits[k, j] += weight * rate[o]
+    for j in range(len(both)):
+        for k in range(j):
+            both[k, j] = both[j, k]
 
 
 @njit(nogil=True)
-def _pulls(n: Any, c: Any, chance: Any, part: Any, out: Any) -> None:
-    """The sum over pairs of outer products of their pulls on log e, the common items' rates being fitted along."""
-    positions = n.shape[1]
-    pull = np.empty(positions)
-    at = np.empty(positions, dtype=np.int64)
-    for p in range(len(n)):
-        cells = 0
-        for k in range(positions):
-            if n[p, k] > 0.0:
-                at[cells] = k
-                pull[cells] = 0.0
-                cells += 1
+def _pulls(seen: Any, own: Any, middle: Any, out: Any) -> None:
+    """The sum over pairs of outer products of their pulls on log e, the common items' rates being fitted along (its
+    lower half): at j beside k a pair pulls by its rates there, each times `own`, less what is to be expected."""
+    size = len(out)
+    at, looks, rate, pull = np.empty(size, dtype=np.uint64), np.empty(size), np.empty(size), np.empty(size)
+    for p in range(_U(len(seen.starts) - 1)):
+        cells = _taken(seen, p, at, looks, rate)
         for i in range(cells):
+            j = at[i]
+            pull[i] = 0.0
             for o in range(i):
-                j, k = at[i], at[o]
-                weight = min(n[p, j], n[p, k])
-                up = weight * (c[p, j] / n[p, j] - chance[j, k]) / (1.0 - chance[j, k])
-                down = weight * (c[p, k] / n[p, k] - chance[k, j]) / (1.0 - chance[k, j])
-                apart = part[k, j] * up - part[j, k] * down
+                k = at[o]
+                apart = min(looks[i], looks[o]) * (own[j, k] * rate[i] - own[k, j] * rate[o] - middle[j, k])
                 pull[i] += apart
                 pull[o] -= apart
         for i in range(cells):
-            for o in range(cells):
+            for o in range(i + _U(1)):
                 out[at[i], at[o]] += pull[i] * pull[o]

@@ -19,6 +19,7 @@ from counterrank.threads import in_two
 
 MOST = float(1 << 21)  # clicks of a pair: one with more counts as one with so many, at the same rates
 _WORTH = 1 << 15  # pairs below which a second thread costs more than it brings
+_U = np.uint64  # indices that compilers know not to be negative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class Alike:
     """The clicks and misses of each pattern, by rising clicks; pattern g has the cells starts[g]:starts[g+1]."""
 
     starts: Codes  # (G+1,)
-    places: Codes  # (cells,) positions
+    places: NDArray[np.uint8]  # (cells,) positions, of which there are 100 at most
     hits: Floats  # (cells,)
     missed: Floats  # (cells,)
     clicks: Floats  # (G,) in all
@@ -43,7 +44,7 @@ class Alike:
         number[columns] = np.arange(len(columns))
         cells = _Shown(counted.cells.starts, counted.cells.positions, counted.shown, counted.clicked, number)
         pairs = len(cells.starts) - 1
-        together, begins, clicks = _gathered(cells, pairs)
+        together, begins, clicks, cells_of = _gathered(cells, pairs)
         order = np.argsort(clicks.astype(np.min_scalar_type(clicks.max(initial=0))), kind="stable")
         first, clicks = together[begins[order]], clicks[order]
         scale = np.minimum(1.0, MOST / np.maximum(clicks, 1))
@@ -52,7 +53,8 @@ class Alike:
         place[order] = np.arange(len(order))
         of = np.empty(pairs, dtype=np.int64)
         of[together] = np.repeat(place, sizes)
-        starts, places, hits, missed = _patterns(cells, first, scale)
+        starts = np.concatenate([[0], np.cumsum(cells_of[order])])
+        places, hits, missed = _patterns(cells, first, starts, scale)
         count = sizes[order].astype(np.float64)
         total = np.asarray(clicks * scale, dtype=np.float64)
         return cls(starts=starts, places=places, hits=hits, missed=missed, clicks=total, count=count, of=of)
@@ -104,26 +106,27 @@ class _Cells(NamedTuple):
 
 
 @njit(nogil=True)
-def _told_apart(cells: Any, begin: int, end: int, keys: Any, clicks: Any) -> None:
-    """The key of each pair's pattern and its clicks, of pairs begin to end."""
-    for p in range(begin, end):
-        key, total = np.uint64(0), 0
-        for c in range(cells.starts[p], cells.starts[p + 1]):
+def _told_apart(cells: Any, begin: int, end: int, keys: Any, clicks: Any, sizes: Any) -> None:
+    """The key of each pair's pattern, its clicks and how many cells it has, of pairs begin to end."""
+    for p in range(_U(begin), _U(end)):
+        key, total, size = _U(0), 0, 0
+        for c in range(_U(cells.starts[p]), _U(cells.starts[p + _U(1)])):
             if cells.shown[c] > 0 and cells.number[cells.positions[c]] >= 0:
-                key = mix(key ^ np.uint64(cells.positions[c] + 1))
-                key = mix(key ^ np.uint64(cells.shown[c]))
-                key = mix(key ^ np.uint64(cells.clicked[c]))
+                number = _U(cells.number[cells.positions[c]] + 1)
+                key = mix(mix(key ^ _U(cells.shown[c])) ^ (_U(cells.clicked[c]) << _U(8)) ^ number)
                 total += cells.clicked[c]
-        keys[p], clicks[p] = key, total
+                size += 1
+        keys[p], clicks[p], sizes[p] = key, total, size
 
 
-def _gathered(cells: _Shown, pairs: int) -> tuple[Codes, Codes, Codes]:
+def _gathered(cells: _Shown, pairs: int) -> tuple[Codes, Codes, Codes, Codes]:
     """Pairs by the keys of their patterns, so that it is the same, however the pairs are ordered; where each pattern
-    begins among them; and its clicks."""
-    keys, clicks = np.empty(pairs, dtype=np.uint64), np.empty(pairs, dtype=np.int64)
-    in_two(lambda begin, end: _told_apart(cells, begin, end, keys, clicks), pairs, _WORTH)
+    begins among them; its clicks, and how many cells it has."""
+    keys, (clicks, sizes) = np.empty(pairs, dtype=np.uint64), np.empty((2, pairs), dtype=np.int64)
+    in_two(lambda begin, end: _told_apart(cells, begin, end, keys, clicks, sizes), pairs, _WORTH)
     together, begins = _runs(keys)
-    return together, begins, clicks[together[begins]]
+    first = together[begins]
+    return together, begins, clicks[first], sizes[first]
 
 
 def _runs(keys: NDArray[np.uint64]) -> tuple[Codes, Codes]:
@@ -152,33 +155,20 @@ def _differ(rising: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return begins
 
 
-def _patterns(cells: _Shown, first: Codes, scale: Floats) -> tuple[Codes, Codes, Floats, Floats]:
-    """Where the cells of each pattern begin, their positions, clicks and misses."""
-    sizes = np.empty(len(first), dtype=np.int64)
-    in_two(lambda begin, end: _sizes(cells, first, begin, end, sizes), len(first), _WORTH)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    size = starts[-1]
-    out = _Cells(starts, np.empty(size, dtype=np.int64), np.empty(size), np.empty(size), scale)
+def _patterns(cells: _Shown, first: Codes, starts: Codes, scale: Floats) -> tuple[NDArray[np.uint8], Floats, Floats]:
+    """The positions, clicks and misses of the cells of each pattern."""
+    out = _Cells(starts, np.empty(starts[-1], dtype=np.uint8), np.empty(starts[-1]), np.empty(starts[-1]), scale)
     in_two(lambda begin, end: _copied(cells, first, begin, end, out), len(first), _WORTH)
-    return starts, out.places, out.hits, out.missed
-
-
-@njit(nogil=True)
-def _sizes(cells: Any, first: Any, begin: int, end: int, sizes: Any) -> None:
-    for g in range(begin, end):
-        sizes[g] = 0
-        for c in range(cells.starts[first[g]], cells.starts[first[g] + 1]):
-            if cells.shown[c] > 0 and cells.number[cells.positions[c]] >= 0:
-                sizes[g] += 1
+    return out.places, out.hits, out.missed
 
 
 @njit(nogil=True)
 def _copied(cells: Any, first: Any, begin: int, end: int, out: Any) -> None:
-    for g in range(begin, end):
-        at = out.starts[g]
-        for c in range(cells.starts[first[g]], cells.starts[first[g] + 1]):
+    for g in range(_U(begin), _U(end)):
+        at, p, scale = _U(out.starts[g]), _U(first[g]), out.scale[g]
+        for c in range(_U(cells.starts[p]), _U(cells.starts[p + _U(1)])):
             if cells.shown[c] > 0 and cells.number[cells.positions[c]] >= 0:
                 out.places[at] = cells.number[cells.positions[c]]
-                out.hits[at] = cells.clicked[c] * out.scale[g]
-                out.missed[at] = (cells.shown[c] - cells.clicked[c]) * out.scale[g]
-                at += 1
+                out.hits[at] = cells.clicked[c] * scale
+                out.missed[at] = (cells.shown[c] - cells.clicked[c]) * scale
+                at += _U(1)

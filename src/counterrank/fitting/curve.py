@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.click import ClickCounts, Fit, PositionBased, harvest_examination
-from counterrank.click.harvest import HARVESTED
+from counterrank.click import ClickCounts, Fit, PositionBased
+from counterrank.click.harvest import harvest_of
 from counterrank.errors import InputError
 from counterrank.fitting.result import ExaminationCurve
 
@@ -21,7 +21,7 @@ def position_curve(counts: ClickCounts, fit: Fit) -> tuple[list[ExaminationCurve
     examined = fit.model.examination
     notes: list[str] = []
     try:
-        harvest = harvest_examination(*counts.tally.varied(HARVESTED))
+        harvest = harvest_of(counts.tally)
         size = len(harvest.examination)
         harvested: list[Any] = harvest.examination.tolist() + [None] * (len(shown) - size)
         notes += [f"harvested curve: {note}" for note in harvest.notes]

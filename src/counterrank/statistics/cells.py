@@ -175,17 +175,6 @@ class Tally:
     shown: Codes  # (C,)
     clicked: Codes  # (C,)
 
-    def varied(self, depth: int) -> tuple[Codes, Codes]:
-        """Shown and clicked, (pairs × positions), of pairs that stand at two or more of the first `depth` positions."""
-        cells = self.cells
-        near = (cells.positions < depth) & (self.shown > 0)
-        several = cells.by_pair(near) > 1
-        at = np.flatnonzero(near & several[cells.rows])
-        row, size = (np.cumsum(several) - 1)[cells.rows[at]], int(several.sum())
-        shown, clicked = np.zeros((2, size, min(cells.depth, depth)), dtype=np.int64)
-        shown[row, cells.positions[at]], clicked[row, cells.positions[at]] = self.shown[at], self.clicked[at]
-        return shown, clicked
-
     def clicked_tables(self) -> tuple[Codes, Codes]:
         """Shown and clicked, (pairs × positions), of the pairs that were clicked; one more row is of all others."""
         cells = self.cells
