@@ -67,7 +67,7 @@ class Apart:
             if len(self._waiting) < AHEAD:
                 self._hand_over()
         elif not self._waiting and self._planned is None:
-            self._planned = loop.call_later(SOON if now - self._handed < SOON else 0.0, self._hand_over)
+            self._planned = loop.call_later(max(0.0, self._handed + SOON - now), self._hand_over)
 
     def _begun(self) -> asyncio.AbstractEventLoop:
         self._loop = asyncio.get_running_loop()

@@ -253,7 +253,7 @@ class Service(Knowledge):
         below, items, chances = self.settings.new_below, asked.items, drawn.item_propensities
         why = KEPT if kept else RANDOM if drawn.explored else GIVEN if by == BUILT_IN["logging"] else None
         found, j = [], 0
-        for place, row in zip(drawn.places, out[drawn.places].tolist(), strict=True):
+        for place, row in zip(drawn.places, out.take(drawn.places, axis=0).tolist(), strict=True):
             score, mean, bonus, n, clicks, looks, alpha, beta = row
             new, chance = n < below, chances[j]
             j += 1  # noqa: SIM113

@@ -52,11 +52,8 @@ class State:
 
     def rows(self, query: str, items: Sequence[str]) -> NDArray[np.int64]:
         """The row of each item under this query."""
-        found = list(map(self.queries.get(query, _EMPTY).get, items))
-        if None in found:
-            plain = self.items.get
-            found = [row or plain(item, 0) for row, item in zip(found, items, strict=True)]
-        return _packed(found)
+        pair, plain = self.queries.get(query, _EMPTY).get, self.items.get
+        return _packed([pair(item) or plain(item, 0) for item in items])
 
     def load(self, evidence: Evidence) -> None:
         """The counts of a store, in place of what was known."""
@@ -220,7 +217,7 @@ class State:
         self.belief[touched] = believed[self.source[touched]]
 
 
-def _packed(numbers: Sequence[int | None]) -> NDArray[np.int64]:
+def _packed(numbers: Sequence[int]) -> NDArray[np.int64]:
     """Whole numbers as an array, in a fraction of the time that NumPy takes to look at each."""
     return np.frombuffer(bytearray(struct.pack(f"{len(numbers)}q", *numbers)), dtype=np.int64)
 
