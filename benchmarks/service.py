@@ -168,8 +168,10 @@ def two_cores() -> str:
 
 
 def started(words: list[str], folder: str, says: str) -> tuple[subprocess.Popen[str], int]:
-    """A server, once it says where it is."""
-    process = subprocess.Popen([sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True)
+    """A server, once it says where it is. It runs elsewhere: what is imported from here is found by its whole path."""
+    paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    process = subprocess.Popen([sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True, env=here)
     assert process.stderr is not None
     for line in process.stderr:
         if says in line:

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +81,13 @@ def test_a_kept_page_tells_whether_it_was_the_base_page() -> None:
         assert is_base(page.item_propensities, 0.6, 4) == (not page.explored)
 
 
+def based(at: Any, counts: Any, belief: Any, given: Any, params: Any, out: Any) -> list[int]:
+    """The base order, without beliefs that came with the request."""
+    found = np.empty(len(at), dtype=np.int64)
+    base_order(at, counts, belief, np.zeros((0, 2)), given, params, out, found)
+    return [int(place) for place in found]
+
+
 def order(impressions: list[int], budget: float, k: int, below: float = 20.0) -> list[int]:
     """The base order of items whose estimates fall from the first to the last."""
     m = len(impressions)
@@ -88,9 +96,9 @@ def order(impressions: list[int], budget: float, k: int, below: float = 20.0) ->
     belief = np.column_stack([np.linspace(2.0, 1.0, m), np.full(m, 5.0)])
     out = np.empty((m, 8))
     params = (float(BY_POSTERIOR), 0.0, 1.0, below, budget, float(k))
-    found = base_order(np.arange(m), counts, belief, np.zeros((0, 2)), np.zeros(0), params, out)
+    found = based(np.arange(m), counts, belief, np.zeros(0), params, out)
     assert out[:, IMPRESSIONS].tolist() == impressions
-    return [int(place) for place in found]
+    return found
 
 
 def test_the_budget_of_new_items() -> None:
@@ -106,7 +114,7 @@ def test_ties_stay_in_the_order_received() -> None:
     params = (float(BY_POSTERIOR), 20.0, 1.0, 0.0, 1.0, 3.0)
     out = np.empty((5, 8))
     at = np.array([3, 1, 4, 0, 2])
-    assert base_order(at, counts, belief, np.zeros((0, 2)), np.zeros(0), params, out).tolist() == [0, 1, 2, 3, 4]
+    assert based(at, counts, belief, np.zeros(0), params, out) == [0, 1, 2, 3, 4]
     given = np.array([1.0, 2.0, 1.0, 2.0, 0.0])
     params = (float(AS_GIVEN), *params[1:])
-    assert base_order(at, counts, belief, np.zeros((0, 2)), given, params, out).tolist() == [1, 3, 0, 2, 4]
+    assert based(at, counts, belief, given, params, out) == [1, 3, 0, 2, 4]

@@ -43,10 +43,10 @@ def test_scores_are_those_of_the_online_rankers(name: str, by: int, evidence: st
     for query in ("q0", "q1", "q2"):
         items = memory.items_of(query)
         out = np.empty((len(items), 8))
-        at = np.array(state.rows(query, items))
+        at, order = state.rows(query, items), np.empty(len(items), dtype=np.int64)
         exploration = ranker.params[0]
         params = (float(by), exploration, float(evidence == "exposure"), 0.0, 1.0, 5.0)
-        base_order(at, state.counts, state.belief, np.zeros((0, 2)), np.zeros(0), params, out)
+        base_order(at, state.counts, state.belief, np.zeros((0, 2)), np.zeros(0), params, out, order)
         expected = ranker.scores(memory, query, np.random.default_rng(0))
         assert out[:, SCORE] == pytest.approx(expected, abs=1e-9)
 

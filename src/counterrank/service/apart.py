@@ -17,9 +17,9 @@ from counterrank.service.scribe import AT_ONCE, forked
 from counterrank.service.told import Messages, Reply, asked, outcome_of, reply_of
 from counterrank.service.writer import QUEUE, STUCK
 
-SOME = 8  # operations that are handed over before the turn of the event loop ends
+SOME = 8  # operations that wait neither for more nor for those before them
+AHEAD = 64  # operations under way, from which on all that comes is gathered
 SOON = 0.001  # seconds after a message in which more is gathered for the next: each costs as much as several operations
-AHEAD = 2  # messages that are under way at a time: one is written, one waits; what comes meanwhile is gathered
 Waiting = tuple[Shown | Given, "asyncio.Future[Outcome]", float]
 
 
@@ -36,7 +36,7 @@ class Apart:
         self._board, self._claims, self._messages = Board(), Claims(), Messages()
         self._waiting: deque[Waiting] = deque()  # in the order in which they were handed over
         self._gathered: list[Waiting] = []
-        self._sizes: deque[int] = deque()  # operations of each message that is under way
+        self._planned: asyncio.TimerHandle | None = None  # when what is gathered is handed over
         self._unsent = bytearray()
         self._handed = 0.0  # when the last message was sent
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,15 +57,17 @@ class Apart:
             raise Away(f"{self.queue} operations wait already")
         loop = self._loop or self._begun()
         done: asyncio.Future[Outcome] = loop.create_future()
-        if not self._gathered:
-            if now - self._handed < SOON:
-                loop.call_later(SOON, self._hand_over)
-            else:
-                loop.call_soon(self._hand_over)
         self._gathered.append((operation, done, now))
-        if len(self._gathered) >= SOME:
-            self._hand_over()
+        self._plan(loop, now)
         return done
+
+    def _plan(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
+        """Hand over what is gathered: many at once; a few soon, or once those under way are answered."""
+        if len(self._gathered) >= SOME:
+            if len(self._waiting) < AHEAD:
+                self._hand_over()
+        elif not self._waiting and self._planned is None:
+            self._planned = loop.call_later(max(0.0, self._handed + SOON - now), self._hand_over)
 
     def _begun(self) -> asyncio.AbstractEventLoop:
         self._loop = asyncio.get_running_loop()
@@ -73,7 +75,10 @@ class Apart:
         return self._loop
 
     def _hand_over(self) -> None:
-        if not self._gathered or len(self._sizes) >= AHEAD:
+        if self._planned is not None:
+            self._planned.cancel()
+            self._planned = None
+        if not self._gathered:
             return
         gathered, self._gathered = self._gathered, []
         try:
@@ -85,7 +90,6 @@ class Apart:
             return
         self._handed = time.monotonic()
         self._waiting.extend(gathered)
-        self._sizes.append(len(gathered))
         self._send(message)
 
     def _send(self, message: bytes) -> None:
@@ -130,14 +134,8 @@ class Apart:
         """First the changes, then the answers."""
         self._claims.answer(reply.ranges, lambda: self._board.told(reply.claimed))
         taken = [self._waiting.popleft() for _ in reply.outcomes]
-        left = len(taken)
-        while left:
-            some = min(left, self._sizes[0])
-            left -= some
-            self._sizes[0] -= some
-            if not self._sizes[0]:
-                self._sizes.popleft()
-        self._hand_over()
+        if self._gathered and self._loop is not None:
+            self._plan(self._loop, time.monotonic())
         outcomes = [outcome_of(each[0], told) for each, told in zip(taken, reply.outcomes, strict=True)]
         try:
             if self.listener is not None:

@@ -19,6 +19,7 @@ from litestar.handlers import asgi
 from litestar.types import Receive as LitestarReceive
 from litestar.types import Scope as LitestarScope
 from litestar.types import Send as LitestarSend
+from msgspec import Struct
 
 from counterrank.service.bodies import MANY, Refused, decoded, encode, invalid
 from counterrank.service.http import Gone, answer, header, read_body, refusal, refuse
@@ -30,8 +31,7 @@ BATCH = 1000  # requests in one batch
 HOT = ("/rank", "/feedback")  # what is asked all the time: see `lines`
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True, gc=False):
     """What a handler gives back."""
 
     body: bytes
@@ -39,8 +39,7 @@ class Answer:
     status: int = 200
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """One request to a handler."""
 
     service: Service

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from counterrank.interval.betting import lower_bound
@@ -36,6 +37,12 @@ def agrees(impression: str) -> int:
         return 0
 
 
+@lru_cache(maxsize=4096)  # most pages are alike
+def _term(mask: int, propensities: bytes, positions: tuple[int, ...]) -> float:
+    chances = unpack(propensities)
+    return sum((1 / chances[p - 1] if mask >> (p - 1) & 1 else 0.0) - 1.0 for p in positions) / len(chances)
+
+
 class Below:
     """Terms T = Σ click_j·(1[the order received has that item there] / item_propensity_j − 1) / k, one per page.
 
@@ -54,8 +61,7 @@ class Below:
 
     def clicked(self, impression: str, propensities: bytes, positions: Sequence[int]) -> None:
         """Clicks on a page."""
-        chances, mask = unpack(propensities), agrees(impression)
-        term = sum((1 / chances[p - 1] if mask >> (p - 1) & 1 else 0.0) - 1.0 for p in positions) / len(chances)
+        term = _term(agrees(impression), propensities, tuple(positions))
         key = round(term, 9) if len(self.terms) < MOST else round(term, 1) - 0.1
         self.terms[key] = self.terms.get(key, 0) + 1
         self.sum += term

@@ -197,13 +197,9 @@ def _digits(value: int, field: str) -> str:
 
 def _is_unicode(text: str) -> bool:
     try:
-        text.encode()
+        return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
-    return True
-
-
-_TEXT = {str}
 
 
 def ids_of(items: list[Any], most: int) -> tuple[list[str], list[Numbers | None] | None]:
@@ -212,9 +208,13 @@ def ids_of(items: list[Any], most: int) -> tuple[list[str], list[Numbers | None]
         raise invalid("`items` is empty: give at least one", "items")
     if len(items) > most:
         raise invalid(f"{len(items)} items came: at most {most} are taken", "items")
-    ids, own = (items, None) if set(map(type, items)) == _TEXT else _mixed(items)
-    joined = "".join(ids)
-    bad = "\0" in joined or not (joined.isascii() or _is_unicode(joined)) or not all(ids)
+    ids, own = items, None
+    try:
+        joined = "".join(ids)
+    except TypeError:  # not all of them are text
+        ids, own = _mixed(items)
+        joined = "".join(ids)
+    bad = "\0" in joined or not _is_unicode(joined) or not all(ids)
     if bad or (len(joined) > LONGEST and max(map(len, ids)) > LONGEST):
         for i, item in enumerate(ids):
             text_of(item, f"items[{i}]")

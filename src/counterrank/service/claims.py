@@ -9,8 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
 from counterrank.service.events import Away
 
 Range = tuple[int, int]  # first and last sequence of a batch
@@ -76,30 +74,33 @@ class Board:
 
     def __init__(self) -> None:
         self._worker = os.getpid()
-        numbers = np.frombuffer(mmap.mmap(-1, 8 * (2 + 2 * self.ROOM)), dtype=np.int64)
-        self._claimed, self._told, self._ranges = numbers[0:1], numbers[1:2], numbers[2:].reshape(self.ROOM, 2)
+        self._numbers = memoryview(mmap.mmap(-1, 8 * (2 + 2 * self.ROOM))).cast("q")  # claimed, told; then the ranges
 
     @property
     def claimed(self) -> int:
         """How many ranges were ever claimed."""
-        return int(self._claimed[0])
+        return self._numbers[0]
 
     def claim(self, first: int, last: int) -> None:
         """In the writer: this is about to be committed."""
-        while self.claimed - self._told[0] >= self.ROOM:  # the worker is far behind
+        claimed = self.claimed
+        while claimed - self._numbers[1] >= self.ROOM:  # the worker is far behind
             if self._worker not in (os.getpid(), os.getppid()):  # nobody else may wait for this transaction to end
                 raise Away("the worker has ended")
             time.sleep(0.001)
-        self._ranges[self.claimed % self.ROOM] = first, last
-        self._claimed[0] += 1
+        at = self._at(claimed)
+        self._numbers[at], self._numbers[at + 1] = first, last
+        self._numbers[0] = claimed + 1
 
     def told(self, claimed: int) -> None:
         """In the worker: of so many ranges it has been told what became of them."""
-        self._told[0] = claimed
+        self._numbers[1] = claimed
 
     def open(self) -> list[Range]:
         """In the worker: ranges of which it has not been told yet."""
-        return [
-            (int(first), int(last))
-            for first, last in (self._ranges[n % self.ROOM] for n in range(int(self._told[0]), self.claimed))
-        ]
+        places = map(self._at, range(self._numbers[1], self.claimed))
+        return [(self._numbers[at], self._numbers[at + 1]) for at in places]
+
+    def _at(self, number: int) -> int:
+        """Where a range is."""
+        return 2 + 2 * (number % self.ROOM)

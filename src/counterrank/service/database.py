@@ -117,7 +117,7 @@ class Database:
             with self.away(), held.turn():
                 connection = held.connection()
                 try:
-                    cursor = self._cursor(connection)
+                    cursor = self.cursor(connection)
                     cursor.execute("BEGIN IMMEDIATE" if self.lite else f"SELECT pg_advisory_xact_lock({WRITERS})")
                     yield connection
                     cursor.execute("COMMIT")
@@ -140,7 +140,7 @@ class Database:
 
     def _end(self, connection: Connection, how: str) -> None:
         """Said to the database itself: neither SQLAlchemy nor SQLite's driver knows of a transaction that we began."""
-        self._cursor(connection).execute(how)
+        self.cursor(connection).execute(how)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -188,21 +188,19 @@ class Database:
             said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
             raise BadData(said) if isinstance(error, self.bad_data) else Away(said) from error
 
-    def _cursor(self, connection: Connection) -> Any:
+    def cursor(self, connection: Connection) -> Any:
         """A cursor of the driver itself: SQLAlchemy's own way costs more than a small statement."""
         return connection.connection.cursor()
 
-    def rows(self, connection: Connection, text: str, values: tuple[Any, ...] = ()) -> list[Any]:
+    def rows(self, cursor: Any, text: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Rows of a small statement with ? for parameters."""
-        cursor = self._cursor(connection)
         cursor.execute(self.statement(text), values)
         return list(cursor.fetchall())
 
-    def write(self, connection: Connection, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, cursor: Any, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement with ? for parameters once for each row."""
         if not rows:
             return
-        cursor = self._cursor(connection)
         if not self.lite or " VALUES (" not in text:
             cursor.executemany(self.statement(text), rows)
             return

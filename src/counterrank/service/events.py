@@ -48,8 +48,7 @@ class Given(Struct, frozen=True, kw_only=True, array_like=True, tag=1, gc=False)
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True, array_like=True, gc=False):
     """What became of a feedback. `counted`: clicks that count by it."""
 
     duplicate: bool
@@ -58,8 +57,7 @@ class Receipt:
     sequence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True, array_like=True, gc=False):
     """What one event adds to the evidence: a row of `items`, with how often each was shown and clicked more."""
 
     sequence: int
@@ -70,8 +68,7 @@ class Change:
     clicked: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True, array_like=True, gc=False):
     """A page that is kept for a user and a day."""
 
     items: tuple[str, ...]

@@ -49,12 +49,13 @@ def changes(database: Database, connection: Connection, since: int, until: int) 
 def summed(database: Database, connection: Connection, since: int, until: int) -> Cells:
     """What the same events add up to: in a fraction of the time, since pages that are alike are read once."""
     cells: Cells = {}
-    shown = Counter(database.rows(connection, f"SELECT {_PAGES}", (since, until)))
+    cursor = database.cursor(connection)
+    shown = Counter(database.rows(cursor, f"SELECT {_PAGES}", (since, until)))
     for (query, items), often in shown.items():
         for position, item in enumerate(_decode(items), 1):
             if item is not None:  # else its traces were erased
                 cells.setdefault((query, item, position), [0, 0])[0] += often
-    given = Counter(database.rows(connection, f"SELECT {_CLICKS}", (since, until)))
+    given = Counter(database.rows(cursor, f"SELECT {_CLICKS}", (since, until)))
     for (query, items, fresh, opens), often in given.items():
         page, clicked = _decode(items), _decode(fresh)
         for position in range(1, len(page) + 1) if opens else clicked:

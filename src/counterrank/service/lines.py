@@ -35,10 +35,11 @@ class Straight(Protocol):
 class Together:
     """A transport that keeps the head of an answer back until its body comes, or the turn of the event loop ends."""
 
-    __slots__ = ("_head", "_loop", "_transport", "_write")
+    __slots__ = ("_head", "_loop", "_transport", "_write", "is_closing", "whole")
 
     def __init__(self, transport: Any) -> None:
         self._transport, self._write = transport, transport.write
+        self.whole, self.is_closing = transport.write, transport.is_closing  # `whole`: an answer, head and body
         self._head = b""
         self._loop = asyncio.get_running_loop()
 
@@ -107,6 +108,7 @@ class Line(HttpToolsProtocol):
         self._whole = 0  # bytes that such a one has when it is
         self._answering = self._last = False
         self._used = 0.0  # when an answer left last
+        self._task: asyncio.Task[None]  # that answers
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Together(transport))  # type: ignore[arg-type]
@@ -146,17 +148,19 @@ class Line(HttpToolsProtocol):
         self._whole = 0
         self._waits += data[end:]
         self._answering = True
-        task = self.loop.create_task(self._answer(app, scope, data[begin:end]))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self._task = self.loop.create_task(self._answer(app, scope, data[begin:end]))
+        self.tasks.add(self._task)
 
     async def _answer(self, app: Straight, scope: Any, body: bytes) -> None:
-        answer, keep = await app.straight(scope, body)
+        try:
+            answer, keep = await app.straight(scope, body)
+        finally:
+            self.tasks.discard(self._task)
         self.server_state.total_requests += 1
         self._answering = False
         if self.transport.is_closing():
             return
-        self.transport.write(answer)
+        self.transport.whole(answer)  # type: ignore[attr-defined]
         if not keep or self._last:
             self.transport.close()
             return

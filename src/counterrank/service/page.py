@@ -6,13 +6,13 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Draws = Callable[[], float]  # numbers in [0, 1), uniform
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Struct, frozen=True, gc=False):
     """A page as places in the list of candidates, with its chance and the chance of each item at its position."""
 
     places: list[int]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct
 
 MOST = 32_768  # impressions that are remembered at most; about half a KB each
 _WATCHED = ("generation", "forgotten_to", "base_impressions")  # one of them changes whenever events are deleted
+
+_items = msgspec.json.Decoder(list[str | None]).decode
 
 
 class Known(Struct, kw_only=True, gc=False):
@@ -26,8 +28,7 @@ class Known(Struct, kw_only=True, gc=False):
     @property
     def items(self) -> list[str | None]:
         """The page; None in the place of an item whose traces were erased."""
-        found: list[str | None] = json.loads(self.page)
-        return found
+        return _items(self.page)
 
     def click(self, positions: list[int]) -> list[int]:
         """Those of these positions that were not clicked before; now they are."""

@@ -17,8 +17,8 @@ BY_POSTERIOR, BY_BOUND, AS_GIVEN = 0, 1, 2  # what the order goes by
 
 
 @njit(nogil=True)
-def base_order(at, counts, belief, own, given, params, out):
-    """Places of the candidates, best first, ties in the order received; `out` gets what is known of each.
+def base_order(at, counts, belief, own, given, params, out, order):
+    """`order` gets the places of the candidates, best first, ties in the order received; `out` what is known of each.
 
     at: rows of the candidates in `counts` and `belief`. own: (M, 2) beliefs that came with the request, NaN where none
     did, or empty. given: scores of a policy, or empty. params: what to sort by, exploration, evidence by exposure or
@@ -43,18 +43,20 @@ def base_order(at, counts, belief, own, given, params, out):
             out[i, SCORE] = given[i]
         out[i, MEAN], out[i, BONUS], out[i, IMPRESSIONS], out[i, CLICKED] = mean, bonus, n, clicks
         out[i, LOOKS], out[i, ALPHA], out[i, BETA] = looks, alpha, beta
-    order = falling(out[:, SCORE])
+    best = falling(out[:, SCORE])
     if by == AS_GIVEN:
-        return order
-    return _within_budget(order, out, below, budget, k)
+        order[:] = best
+    else:
+        _within_budget(best, out, (below, budget, k), order)
 
 
 @njit(nogil=True)
-def _within_budget(order, out, below, budget, k):
+def _within_budget(best, out, params, order):
     """Once so many new items stand in the first k, further ones come after all others."""
-    placed, late = np.empty_like(order), np.empty_like(order)
+    below, budget, k = params
+    late = np.empty_like(best)
     used, held, fresh = 0, 0, 0.0
-    for i in order:
+    for i in best:
         if out[i, IMPRESSIONS] < below:
             if fresh >= budget:
                 late[held] = i
@@ -62,11 +64,10 @@ def _within_budget(order, out, below, budget, k):
                 continue
             if used < k:
                 fresh += 1.0
-        placed[used] = i
+        order[used] = i
         used += 1
     for i in range(held):
-        placed[used + i] = late[i]
-    return placed
+        order[used + i] = late[i]
 
 
 @njit(nogil=True)

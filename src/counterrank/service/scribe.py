@@ -20,7 +20,7 @@ from counterrank.service.recent import Recent
 from counterrank.service.told import Messages, answered, operations_of
 
 BATCH = 1024  # operations that go into one transaction
-AT_ONCE = 1 << 20  # bytes that are read at a time
+AT_ONCE = 1 << 16  # bytes that are read at a time; for many more, memory is asked of the kernel each time
 COLLECT = (50_000, 50, 1000)  # how seldom garbage is looked for
 
 
@@ -41,7 +41,8 @@ class Scribe:
     def _read(self) -> list[Shown | Given]:
         """All that has come by now, at least one operation; none at the end."""
         operations: list[Shown | Given] = []
-        while not operations or select.select([self.worker], [], [], 0)[0]:
+        some = b""
+        while not operations or (len(some) == AT_ONCE and select.select([self.worker], [], [], 0)[0]):
             some = self.worker.recv(AT_ONCE)
             if not some:
                 break

@@ -7,7 +7,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -72,8 +72,7 @@ KNOWN = "known: its clicks lead"
 _NO_BELIEFS = np.zeros((0, 2))
 
 
-@dataclass(slots=True, kw_only=True)
-class Asked:
+class Asked(msgspec.Struct, kw_only=True, gc=False):
     """A request to rank, checked."""
 
     query: str
@@ -220,14 +219,14 @@ class Service(Knowledge):
     def ordered(self, asked: Asked, setting: PolicySetting) -> tuple[Any, Any, int]:
         """Places of all candidates in the base order, what is known of each, and what the order goes by."""
         state, settings = self.state, self.settings
-        at = np.array(state.rows(asked.query, asked.items), dtype=np.int64)
+        at = state.rows(asked.query, asked.items)
         own = _NO_BELIEFS if asked.own is None else self._own_beliefs(asked)
         ranks = self.policies.get(setting.name)
         given = ranks.scores(asked.query, asked.items, asked.own, asked.segment, state)
-        out = np.empty((len(at), 8))
+        out, order = np.empty((len(at), 8)), np.empty(len(at), dtype=np.int64)
         budget = float(math.ceil(settings.new_share * asked.k - 1e-9))
         how = (setting.exploration, self.by_exposure, float(settings.new_below), budget, float(asked.k))
-        order = base_order(at, state.counts, state.belief, own, given, (float(ranks.by), *how), out)
+        base_order(at, state.counts, state.belief, own, given, (float(ranks.by), *how), out, order)
         return order, out, ranks.by
 
     def _own_beliefs(self, asked: Asked) -> Any:
@@ -254,7 +253,7 @@ class Service(Knowledge):
         below, items, chances = self.settings.new_below, asked.items, drawn.item_propensities
         why = KEPT if kept else RANDOM if drawn.explored else GIVEN if by == BUILT_IN["logging"] else None
         found, j = [], 0
-        for place, row in zip(drawn.places, out[drawn.places].tolist(), strict=True):
+        for place, row in zip(drawn.places, out.take(drawn.places, axis=0).tolist(), strict=True):
             score, mean, bonus, n, clicks, looks, alpha, beta = row
             new, chance = n < below, chances[j]
             j += 1  # noqa: SIM113
@@ -289,7 +288,7 @@ class Service(Knowledge):
     def failed_open(self, asked: Asked) -> bytes:
         """The order as received, stored nowhere and evidence of nothing."""
         setting = PolicySetting("logging", 0.0, 0.0, self.setting.epoch)
-        order, out, by = self.ordered(replace(asked, own=None), setting)
+        order, out, by = self.ordered(msgspec.structs.replace(asked, own=None), setting)
         drawn = pages.draw(order.tolist(), asked.k, len(asked.items), 0.0, self.random.random)
         self.metrics.add("fail_open")
         return encode(

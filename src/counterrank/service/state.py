@@ -7,6 +7,7 @@ to the last bit.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -49,10 +50,10 @@ class State:
     def __len__(self) -> int:
         return len(self.owner)
 
-    def rows(self, query: str, items: Sequence[str]) -> list[int]:
+    def rows(self, query: str, items: Sequence[str]) -> NDArray[np.int64]:
         """The row of each item under this query."""
         pair, plain = self.queries.get(query, _EMPTY).get, self.items.get
-        return [pair(item) or plain(item, 0) for item in items]
+        return _packed([pair(item) or plain(item, 0) for item in items])
 
     def load(self, evidence: Evidence) -> None:
         """The counts of a store, in place of what was known."""
@@ -83,7 +84,8 @@ class State:
             shown += change.shown
             clicked += change.clicked
         if rows:
-            tally(self.counts, np.array(rows), np.array([positions, shown, clicked]), self.looks, self.weights)
+            cells = _packed(positions + shown + clicked).reshape(3, -1)
+            tally(self.counts, _packed(rows), cells, self.looks, self.weights)
 
     def has(self, sequence: int) -> None:
         """This event of our own is in: `as_of` moves on once all before it are in too."""
@@ -213,6 +215,11 @@ class State:
         believed[changed] = self.prior.beliefs(self.features[changed], list(self.names))
         touched = np.isin(self.source, changed)
         self.belief[touched] = believed[self.source[touched]]
+
+
+def _packed(numbers: Sequence[int]) -> NDArray[np.int64]:
+    """Whole numbers as an array, in a fraction of the time that NumPy takes to look at each."""
+    return np.frombuffer(bytearray(struct.pack(f"{len(numbers)}q", *numbers)), dtype=np.int64)
 
 
 def _room(rows: int) -> int:

@@ -26,6 +26,7 @@ log = logging.getLogger("counterrank.service")
 FOLD = 2.0  # seconds between folds of new events into the evidence
 LOG = 1.0  # seconds between looks at SQLite's log
 FORGET = 3600.0
+READ = 1.0  # seconds between looks at what has gone through: ten little works hold up less than a large one
 LOOK = 10.0  # seconds between looks for alarms
 PATIENCE = 30.0  # seconds that it may take to end
 NICE = 10  # how much more often workers get their turn
@@ -82,7 +83,7 @@ class Upkeep(threading.Thread):
         self._prompt = Prompt()
         now = time.monotonic()
         self._turns = [Turn(self._checkpoint, LOG, now + LOG), Turn(self._fold, FOLD, now + FOLD)]
-        self._turns += [Turn(self.look, LOOK, now + LOOK)]
+        self._turns += [Turn(self.traffic.catch_up, READ, now + READ), Turn(self.look, LOOK, now + LOOK)]
         self._turns += [Turn(self._forget, FORGET, now)] if settings.keep_days is not None else []
 
     def start(self) -> None:

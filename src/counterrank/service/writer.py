@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from counterrank.service.batch import Outcome, apply
 from counterrank.service.claims import Claims, Range
 from counterrank.service.database import Database, Pen
-from counterrank.service.events import Away, Change, Given, Shown
+from counterrank.service.events import Away, Change, Given, Shown, change_of
 from counterrank.service.recent import Recent
 
 QUEUE, BATCH = 8192, 1024  # operations that may wait; that go into one transaction
@@ -120,6 +120,9 @@ class Writer:
     def _answer(self, taken: list[Waiting], outcomes: list[Outcome]) -> None:
         self.batches += 1
         self.written += len(taken)
+        for (operation, _, _), outcome in zip(taken, outcomes, strict=True):
+            if type(operation) is Shown and outcome.error is None:
+                outcome.change = change_of(operation, outcome.result)
         for loop in {loop for _, _, loop in taken}:
             mine = [(done, out) for (_, done, where), out in zip(taken, outcomes, strict=True) if where is loop]
             with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits any more
