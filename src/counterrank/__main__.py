@@ -1,6 +1,6 @@
 """`python -m counterrank` is the command."""
 
-from counterrank.cli import main
+from counterrank.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -14,8 +14,21 @@ if TYPE_CHECKING:
     from counterrank.cli.root import app
 
 
+def run() -> None:
+    """What the command `counterrank` runs, and the end of the process."""
+    try:
+        main()
+    except SystemExit as end:
+        lean = sys.modules.get("counterrank.cli.lean")
+        if lean is not None and lean.ends_at_once():
+            from counterrank.cli.ending import end_at_once
+
+            end_at_once(end.code)
+        raise
+
+
 def main() -> None:
-    """What the command `counterrank` runs."""
+    """The same without the end: an exit code, as an exception."""
     watch()
     prepare_streams()
     _answer_at_once(sys.argv[1:])
@@ -45,4 +58,4 @@ def __getattr__(name: str) -> Any:
     return app
 
 
-__all__ = ["COMMANDS", "app", "command", "function", "main"]
+__all__ = ["COMMANDS", "app", "command", "function", "main", "run"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
@@ -46,6 +47,18 @@ def leave(code: int) -> NoReturn:
         except (OSError, ValueError):
             _drop(stream)
     sys.exit(code)
+
+
+def end_at_once(code: object) -> None:
+    """End the process when all that was to be done at its end is done. Python would first take apart what it made, one
+    by one, which takes a fifth of a second; the system takes it back as a whole. Nothing where the code is no number.
+    """
+    if code is None or isinstance(code, int):
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code or 0)
 
 
 def print_and_leave(text: str) -> NoReturn:

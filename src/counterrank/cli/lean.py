@@ -17,6 +17,7 @@ from typing import Any
 from counterrank.cli.listing import offered
 
 _ABSENT = "pandas"
+_lean: list[str] = []  # the command, once it is known to need nothing that was left out
 SMALL = ("check", "evaluate", "compare", "clicks", "backtest")  # commands without large matrices
 
 
@@ -57,11 +58,17 @@ class _NoPage:
         return []
 
 
+def ends_at_once() -> bool:
+    """Whether this process needs no long farewell: nothing of others' is in it that may wait for one."""
+    return bool(_lean)
+
+
 def leave_out(command: str) -> None:
     """All that this command does without; before NumPy and Arrow are imported."""
     _leave_cores_free(command)
     if _ABSENT in sys.modules or offered():
         return
+    _lean.extend([command] if command in SMALL else [])
     _leave_pandas_out()
     _leave_masks_out()
     _leave_pages_out()

@@ -17,7 +17,7 @@ from counterrank.estimate.pseudoinverse.pinv import CLEAR, ZERO, orthonormal
 
 @njit(nogil=True)
 def factor(matrix: Any) -> Any:  # pragma: no cover
-    """Puts L below the diagonal of G and D on it; the rank, -1 where pivots leave a doubt, and who depends on others."""
+    """Puts L below the diagonal of G and D on it; the rank, -1 where pivots leave a doubt, who depends on others."""
     size, rank = len(matrix), 0
     free = np.zeros(size, dtype=np.bool_)
     scaled = np.empty(size)  # of a row, L times D
