@@ -1,4 +1,4 @@
-"""Memory that is free in this process, given back to the system."""
+"""Memory that is free in this process: kept for the next who needs it, or given back to the system."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import sys
 from functools import cache
 from typing import Any
 
-import pyarrow as pa
-
-_MMAP_THRESHOLD = -3  # of malloc.h
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # of malloc.h
 _LARGE = 1 << 20  # bytes
+_MOST = (1 << 31) - 1  # bytes: as good as any
 _WORTH = 512 << 20  # bytes of a process: one that has less keeps what is free, which it would only ask for again
+
+
+def keep() -> None:
+    """From now on what is free stays with this process, whatever its size, and threads share it: to have memory that
+    was never touched takes longer than much of what is done with it."""
+    if (option := _of_c("mallopt")) is not None:
+        for name, value in ((_MMAP_THRESHOLD, 1 << 30), (_TRIM_THRESHOLD, _MOST), (_ARENA_MAX, 2)):
+            option(name, value)
 
 
 def give_back() -> None:
     """After large tables have gone: what lies between arrays that stay would else count as taken until the end."""
     if _resident() < _WORTH:
         return
+    import pyarrow as pa
+
     pa.default_memory_pool().release_unused()
     if (trim := _of_c("malloc_trim")) is not None:
         trim(0)

@@ -14,6 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from counterrank import memory
 from counterrank.cli.listing import offered
 
 _ABSENT = "pandas"
@@ -81,6 +82,7 @@ def _leave_cores_free(command: str) -> None:
     if command in SMALL and "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+        memory.keep()
 
 
 def _leave_pandas_out() -> None:
