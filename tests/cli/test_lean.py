@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,3 +63,18 @@ def test_json_needs_neither_rich_nor_pandas(tmp_path: Path) -> None:
         "print([name for name in ('rich', 'pandas', 'numba') if name in sys.modules])"
     )
     assert run("-c", code).splitlines()[-1] in ("[]", "['numba']")  # which is there where something is compiled
+
+
+def test_a_command_that_ends_at_once_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Temporary files go, what was printed is whole, and the exit code is that of the answer."""
+    log, policy = tmp_path / "log.csv", tmp_path / "new.jsonl"
+    rows = "".join(f'q{i % 7},"[""a"", ""b""]","[1, 0]"\n' for i in range(500))
+    log.write_text("query,items,clicks\n" + rows)
+    policy.write_text("".join(f'{{"query": "q{i}", "items": ["b", "a"]}}\n' for i in range(7)))
+    (tmp_path / "temporary").mkdir()
+    words = [sys.executable, "-m", "counterrank", "compare", str(log), "--target", str(policy), "--json"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run([*words, "--require-improvement", "0"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["verdict"] != "target"
+    assert list((tmp_path / "temporary").iterdir()) == []

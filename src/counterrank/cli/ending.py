@@ -54,7 +54,8 @@ def end_at_once(code: object) -> None:
     by one, which takes a fifth of a second; the system takes it back as a whole. Nothing where the code is no number.
     """
     if code is None or isinstance(code, int):
-        atexit._run_exitfuncs()
+        with contextlib.suppress(Exception):  # whatever one of them says, the answer is out
+            atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
