@@ -13,12 +13,12 @@ from counterrank.estimate.base import Limits, Vector
 from counterrank.estimate.groups import FEW, overall_variance, ranked, unranked
 from counterrank.estimate.influence import Influence, Moved
 from counterrank.estimate.list_weights import largest_possible, ranking_weights
+from counterrank.estimate.ranking_sums import POOLED, ROWS, add_rankings
 from counterrank.estimate.support import logged_mass, unsupported_rankings
 from counterrank.records import dataclass
 from counterrank.setting.cache import shared
 from counterrank.setting.evidence import ROUNDING, Evidence
 from counterrank.statistics.counts import SHORT
-from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
 KEPT = 1 << 23  # groups whose weights are kept: some 40 bytes each
@@ -153,32 +153,18 @@ def weigh(evidence: Evidence) -> ListSums:
         return sums
     if counts.rankings is None:
         raise InputError("the rankings of the log were not counted")
-    total = np.zeros((12, size))
-    clipped = impossible = 0.0
-    pooled = np.zeros(2)  # Σ(F2 − F²/n) and Σ(n − 1) over the target's rankings
-    singles, logged = np.zeros(size), np.zeros(size)
-    logged_most = np.zeros(size)
+    by_query, pooled = np.zeros((size, ROWS)), np.zeros(POOLED)
+    logged, logged_most = np.zeros(size), np.zeros(size)
     groups: list[WeighedGroups] | None = []
     for chunk in counts.rankings.chunks():
         h, pi, w, over = ranking_weights(evidence, chunk)
         groups = _kept(groups, KEPT if len(counts.cells) <= SHORT else KEPT_OF_MANY, chunk, w, over)
         logged += logged_mass(chunk, h, size)
-        impossible += float(chunk.impressions[(pi <= 0) & (h > 0)].sum())
-        clipped += float(chunk.impressions[over].sum())
-        np.maximum.at(logged_most, chunk.queries, w)
         n, f, f2 = chunk.impressions, chunk.reward, chunk.reward2
-        free = ~over if evidence.estimated else np.zeros(len(w), dtype=bool)
-        within = np.maximum(f2 - f**2 / n, 0.0)
-        pooled += within[h > 0].sum(), (n[h > 0] - 1).sum()
-        singles += sum_by(chunk.queries, np.where(free & (n == 1), w**2, 0.0), size)
-        thin = np.where(free & (n > 1), w**2 * within / np.maximum(n - 1, 1), 0.0)
-        loose, held = np.where(free, w, 0.0), np.where(free, 0.0, w)
-        rows = (
-            w * f, w * n, w**2 * n, loose * f, loose * n, loose * w * within,
-            held * f, held * n, held * w * n, held * w * f, held * w * f2, thin,
+        add_rankings(
+            chunk.queries, n, f, f2, h, pi, w, over, evidence.estimated, by_query, logged_most, pooled
         )  # fmt: skip
-        for row, values in enumerate(rows):
-            total[row] += sum_by(chunk.queries, values, size)
+    total = np.ascontiguousarray(by_query.T)
     variance = pooled[0] / pooled[1] if pooled[1] > 0 else 0.0
     if pooled[1] < FEW:  # too few repeated rankings to tell how much one varies
         variance = max(variance, overall_variance(evidence))
@@ -193,11 +179,11 @@ def weigh(evidence: Evidence) -> ListSums:
         free_mass=free_mass,
         free_within=free_within,
         held=total[6:11],
-        clipped=clipped,
+        clipped=float(pooled[3]),
         unsupported=evidence.mean(unseen),
         unseen=None if evidence.by_propensity else unseen,
-        warnings=[*warnings, *_impossible(impossible / counts.total)],
-        thin=total[11] + singles * variance,
+        warnings=[*warnings, *_impossible(float(pooled[2]) / counts.total)],
+        thin=total[11] + total[12] * variance,
         largest=float(largest.max(initial=0.0)),
         limit=limit,
         groups=groups,

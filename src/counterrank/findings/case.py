@@ -15,6 +15,7 @@ from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.sample import Sample
+from counterrank.threads import side_by_side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +36,16 @@ class Case:
 
     @cached_property
     def spreads(self) -> dict[str, Spreads]:
-        return {
-            name: estimate.spreads()
+        made = {
+            name: estimate.spreads
             for name, estimate in self.estimates.items()
             if estimate.spreads is not None and self.rows[name].stderr is not None
         }
+        names = list(made)
+        one, other = side_by_side(
+            lambda: {name: made[name]() for name in names[::2]}, lambda: {name: made[name]() for name in names[1::2]}
+        )
+        return {name: {**one, **other}[name] for name in names}
 
     @cached_property
     def tails(self) -> dict[str, Tail]:
