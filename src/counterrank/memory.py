@@ -35,9 +35,11 @@ def give_back() -> None:
 
 
 def give_back_at_once() -> None:
-    """From now on large arrays go back as soon as they are free. They take longer to make then: for long work alone."""
+    """From now on what is large goes back as soon as it is free, whatever `keep` said. It takes longer to have then: for
+    long work alone."""
     if (option := _of_c("mallopt")) is not None:
-        option(_MMAP_THRESHOLD, _LARGE)
+        for name in (_MMAP_THRESHOLD, _TRIM_THRESHOLD):
+            option(name, _LARGE)
 
 
 def _resident() -> float:
