@@ -35,8 +35,8 @@ def give_back() -> None:
 
 
 def give_back_at_once() -> None:
-    """From now on what is large goes back as soon as it is free, whatever `keep` said. It takes longer to have then: for
-    long work alone."""
+    """From now on what is large goes back as soon as it is free, whatever `keep` said. It takes longer to have then:
+    for long work alone."""
     if (option := _of_c("mallopt")) is not None:
         for name in (_MMAP_THRESHOLD, _TRIM_THRESHOLD):
             option(name, _LARGE)
