@@ -27,6 +27,7 @@ else:
 
 BATCH_ROWS = 131_072
 _GROUP_ROWS = 32_768  # rows of a Parquet file's row group that are worth a batch of their own
+_FEWEST_ROWS, _BATCHES = 16_384, 4  # of a small file's batches: one is decoded while the one before it is counted
 # what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers
 TEXT_TYPES = {
     "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
@@ -159,8 +160,9 @@ class ParquetPart:
         try:
             with pq.ParquetFile(whole_path(self.path)) as file:
                 columns = list(dict.fromkeys(wanted.values()))
+                most = min(max(file.metadata.num_rows // _BATCHES, _FEWEST_ROWS), BATCH_ROWS)
                 for groups in _together(file.metadata):
-                    for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+                    for batch in file.iter_batches(most, row_groups=groups, columns=columns):
                         yield _renamed(batch, wanted)
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
