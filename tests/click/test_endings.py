@@ -55,6 +55,9 @@ def test_endings_are_sums_over_where_users_stopped(worth: int, monkeypatch: pyte
     assert below + certain == pytest.approx(total, rel=1e-12)
     np.testing.assert_allclose(endings.seen + sums.looks, looks, rtol=1e-12)
     np.testing.assert_allclose(sums.doubt, doubt, rtol=1e-9)
+    below, sums = endings.step(places, A, U, np.append(V, 1.0))  # without the doubt: by another kernel
+    assert below + certain == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(endings.seen + sums.looks, looks, rtol=1e-12)
     assert endings.followed.sum() + endings.stops == counts.looks.last.sum()
 
 

@@ -7,7 +7,7 @@ import pytest
 from click_worlds import CROWD, PAIRS, sampled
 
 from counterrank.click import FITS, Options, halves, harvest_examination
-from counterrank.click.endings import Sums, read_on
+from counterrank.click.read_on import Sums, far_from_none, read_on, read_through
 from counterrank.errors import Unanswerable
 
 
@@ -31,6 +31,25 @@ def test_a_page_that_nothing_explains_divides_by_nothing() -> None:
     assert np.isfinite(total)
     assert total < -600
     assert sums.looks.tolist() == [1.0, 1.0]
+
+
+def test_both_walks_over_endings_are_one() -> None:
+    rng = np.random.default_rng(7)
+    items, place = rng.integers(0, 30, (6, 150)).astype(np.int32), rng.integers(0, 31, 150).astype(np.int32)
+    attraction, v, often = rng.uniform(0.01, 0.99, 30), np.append(rng.uniform(0, 1, 30), 1.0), rng.integers(1, 4, 150)
+    found = []
+    for kernel in (read_on, read_through):
+        sums = Sums(np.zeros(30), np.zeros(0), np.zeros((31, 2)), np.zeros(1))
+        found.append((kernel(items, place, often.astype(np.float64), attraction, 0.9, v, sums), *sums))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+def test_only_pages_of_some_chance_are_read_through() -> None:
+    """0.1 · 0.5 at each of so many positions: 0.05⁷⁶ is 1.3e-99, and 0.05⁷⁷ is below 1e-100."""
+    assert [far_from_none(size, 0.5, 0.9) for size in (1, 76, 77)] == [True, True, False]
+    assert not far_from_none(1, 1.0, 1.0)
+    assert not far_from_none(1, 0.0, 0.5)
 
 
 def test_harvesting_says_what_it_lacks_at_the_first_position() -> None:

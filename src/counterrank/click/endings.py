@@ -22,15 +22,12 @@ from counterrank.click import halves
 from counterrank.click.base import Floats
 from counterrank.click.counts import ClickCounts
 from counterrank.click.fit import logs
+from counterrank.click.read_on import Sums, far_from_none, read_on, read_through
 from counterrank.compiled import njit
 from counterrank.records import dataclass
 from counterrank.statistics.hashing import SECRET, mix
 from counterrank.statistics.patterns import Patterns
 from counterrank.threads import side_by_side
-
-BLOCK = 256  # endings that a kernel goes over at a time
-TINY = 1e-100
-LEAST = 1e-280  # added to every B: a page of a thousand positions without a click is no impossible one
 
 
 class Gathered(NamedTuple):
@@ -40,15 +37,6 @@ class Gathered(NamedTuple):
     last: Any  # (T,) the pair of the click above it; P: none
     at: Any  # (T,) the position of that click; K: none
     often: Any  # (T,) impressions
-
-
-class Sums(NamedTuple):
-    """What a step fills: sums over endings, each as often as it was logged."""
-
-    looks: Any  # (P,) expected looks at each pair
-    doubt: Any  # (P,) Σ w(1 − w) of the chances w of looks; or no room, where it is not asked for
-    after: Any  # (J, 2) by the place of the last click: 1 / ((1 − v) + v·B), and B / ((1 − v) + v·B), B = B_{l+1}
-    lowest: Any  # (1,) expected looks at the last positions of pages
 
 
 Part = list[Gathered]
@@ -102,13 +90,14 @@ class Endings:
 
         The last place is that of endings without one, and has v = 1.
         """
-        size = len(attraction)
+        size, most = len(attraction), float(attraction.max(initial=0.0))
 
         def run(number: int) -> tuple[float, Sums]:
             sums = Sums(np.zeros(size), np.zeros(size if doubt else 0), np.zeros((len(v), 2)), np.zeros(1))
             total = 0.0
             for group, place in zip(self.parts[number], places[number], strict=True):
-                total += read_on(group.items, place, group.often, attraction, u, v, sums)
+                kernel = read_through if not doubt and far_from_none(len(group.items), u, most) else read_on
+                total += kernel(group.items, place, group.often, attraction, u, v, sums)
             return total, sums
 
         if len(self.parts) == 1:
@@ -241,52 +230,3 @@ def _gather(queries: Any, coded: Any, impressions: Any, pairs: int, table: Any, 
         used += 1
         out.starts[used] = begin + size
     return used
-
-
-@njit(nogil=True)
-def read_on(items: Any, places: Any, often: Any, attraction: Any, u: float, v: Any, sums: Any) -> float:
-    """The log-likelihood of endings, and their sums. `u` is the chance to go on after no click, `v` after the last.
-
-    A block of endings at a time goes up from their ends and then down: each loop does one thing, to many numbers.
-    """
-    size, many = items.shape
-    on = np.empty((size, BLOCK))  # the chance that the next position is examined, if this one is
-    free, b, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    total: float = 0.0
-    chance = 1.0  # logarithms are dear: one for many factors
-    for begin in range(0, many, BLOCK):
-        n = min(BLOCK, many - begin)
-        b[:] = 1.0
-        for k in range(size - 1, -1, -1):
-            for t in range(n):
-                free[t] = 1.0 - attraction[items[k, begin + t]]
-            for t in range(n):
-                rest = (1.0 - u) + u * b[t]
-                on[k, t] = u * b[t] / rest
-                b[t] = free[t] * rest + LEAST
-        for t in range(n):
-            j, m = places[begin + t], often[begin + t]
-            rest = (1.0 - v[j]) + v[j] * b[t]
-            if m == 1.0 and rest > TINY:
-                chance *= rest
-                if chance < TINY:
-                    total += np.log(chance)
-                    chance = 1.0
-            else:
-                total += m * np.log(rest)
-            sums.after[j, 0] += m / rest
-            sums.after[j, 1] += m * b[t] / rest
-            w[t] = m * (v[j] * b[t] / rest)
-        for k in range(size):
-            for t in range(n):
-                sums.looks[items[k, begin + t]] += w[t]
-            if len(sums.doubt) > 0:
-                for t in range(n):
-                    sums.doubt[items[k, begin + t]] += w[t] * (1.0 - w[t] / often[begin + t])
-            if k + 1 < size:
-                for t in range(n):
-                    w[t] *= on[k, t]
-        for t in range(n):
-            sums.lowest[0] += w[t]
-    total += np.log(chance)
-    return total

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from counterrank.click.base import ClickModel, Floats
+from counterrank.compiled import njit
 from counterrank.records import dataclass
 from counterrank.statistics.patterns import Patterns
 from counterrank.threads import in_two
 
 FLOOR = 1e-6  # a chance below it counts as this much: a model that rules out what happened has no finite score else
+_SMALL = 1e-100
 CHUNK = 1 << 13  # patterns that a thread looks at in one go
 WORTH = 1 << 14  # patterns below which a second thread costs more than it brings
 
@@ -54,14 +58,10 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
         own = np.zeros((2, positions))
         for part in _chunks(begin, end):
             some = patterns.at(part)
-            rankings, clicks = some.rankings, some.clicks
-            shown = rankings >= 0
-            given = _chance(model.conditional_probabilities(some.queries, rankings, clicks), clicks, shown)
-            ruled_out[part] = (given <= 0).any(axis=1)
-            logs[part] = np.log(np.maximum(given, FLOOR)).sum(axis=1) / shown.sum(axis=1)
-            alone = _chance(model.click_probabilities(some.queries, rankings), clicks, shown)
-            bits[part] = -np.log2(np.maximum(alone, FLOOR))
-            own += n[part] @ bits[part], n[part] @ shown
+            rankings = some.rankings
+            given = _plain(model.conditional_probabilities(some.queries, rankings, some.clicks), rankings.shape)
+            alone = _plain(model.click_probabilities(some.queries, rankings), rankings.shape)
+            _happened(some.coded, n[part], given, alone, logs[part], ruled_out[part], bits[part], own)
         sums[begin] = own
 
     in_two(run, len(patterns), WORTH)
@@ -88,9 +88,37 @@ def score(model: ClickModel, patterns: Patterns) -> Score:
     )
 
 
-def _chance(probability: Floats, clicks: np.ndarray, shown: np.ndarray) -> Floats:
-    """The chance of what happened at each position, 1 beyond the end."""
-    return np.where(shown, np.where(clicks == 1, probability, 1.0 - probability), 1.0)
+def _plain(chances: Floats, shape: tuple[int, ...]) -> Floats:
+    """As kernels take it, also where a model gives one row for all."""
+    return np.ascontiguousarray(np.broadcast_to(chances, shape), dtype=np.float64)
+
+
+@njit(nogil=True)
+def _happened(
+    coded: Any, n: Any, given: Any, alone: Any, logs: Any, ruled_out: Any, bits: Any, sums: Any
+) -> None:  # fmt: skip
+    """What the chances say of the clicks that happened; nothing is said of what is beyond a ranking's end.
+
+    What is no number stays none.
+    """
+    for g in range(len(coded)):
+        total, product, shown = 0.0, 1.0, 0  # logarithms are dear: one for many factors
+        for k in range(coded.shape[1]):
+            if coded[g, k] < 0:
+                continue
+            clicked = coded[g, k] & 1 == 1
+            chance = given[g, k] if clicked else 1.0 - given[g, k]
+            ruled_out[g] |= chance <= 0.0
+            product *= FLOOR if chance < FLOOR else chance
+            if product < _SMALL:
+                total += np.log(product)
+                product = 1.0
+            chance = alone[g, k] if clicked else 1.0 - alone[g, k]
+            bits[g, k] = -np.log2(FLOOR if chance < FLOOR else chance)
+            sums[0, k] += n[g] * bits[g, k]
+            sums[1, k] += n[g]
+            shown += 1
+        logs[g] = (total + np.log(product)) / shown if shown > 0 else np.nan
 
 
 def _chunks(begin: int, end: int) -> list[slice]:
