@@ -7,7 +7,8 @@ Python). The service fsyncs each impression before it answers; 100 items have 13
 the rate, while feedback arrives at the same rate, beside those of the other endpoint for as many requests. On a machine
 whose cores are busy or taken away, or whose disk takes long to sync, figures are those of the machine: how long its
 disk takes, how late a process that does nothing but sleep is woken, and what share of the cores a host took away is
-measured in the same run; `--folder /dev/shm` leaves the disk out.
+measured in the same run; `--folder /dev/shm` leaves the disk out. `--by-second 60 --rate 1500` tells the seconds in
+which a host took cores away from those in which it did not.
 """
 
 from __future__ import annotations
@@ -190,7 +191,8 @@ def main() -> None:
     parser.add_argument("--workers", default="1")
     parser.add_argument("--features-in-body", action="store_true")
     parser.add_argument("--soak", type=float, help="instead: pages and feedback for so many seconds, and memory")
-    parser.add_argument("--rate", type=float, default=300.0, help="pages a second of a soak")
+    parser.add_argument("--by-second", type=int, help="instead: latencies of so many single seconds at a rate")
+    parser.add_argument("--rate", type=float, default=300.0, help="pages a second of a soak, or of single seconds")
     given = parser.parse_args()
     rng = random.Random(0)
     features = [{f"f{j}": rng.random() for j in range(FEATURES)} for _ in range(ITEMS)]
@@ -212,6 +214,9 @@ def main() -> None:
             if given.soak:
                 soak(Load(folder), given.soak, given.rate, body, port, ours.pid)
                 return
+            if given.by_second:
+                by_second(Load(folder), given.rate, given.by_second, body, port)
+                return
             run(Load(folder), given.seconds, given.rounds, body, port, other)
         finally:
             for process in (ours, theirs):
@@ -232,7 +237,7 @@ def soak(load: Load, seconds: float, rate: float, body: bytes, port: int, proces
     for turn in range(20):
         found = load.latencies(port, body, rate, seconds / 20, f"s{turn}")
         held = ", ".join(f"{name} {megabytes:.0f}" for name, megabytes in memory(process))
-        print(f"{(turn + 1) * seconds / 20:6.0f} s   MB: {held}   median {found['median']:.1f} ms", flush=True)
+        print(f"{(turn + 1) * seconds / 20:6.0f} s   MB: {held}   median {share(found, 0.5):.1f} ms", flush=True)
 
 
 def memory(process: int) -> list[tuple[str, float]]:
@@ -266,18 +271,16 @@ class Load:
             return float(run_loop(saturated(port, body, seconds)))
         return float(self._ran(port, 0.0, seconds, "-", body)["rate"])
 
-    def latencies(self, port: int, body: bytes, rate: float, seconds: float, name: str) -> dict[str, float]:
-        """Milliseconds at a rate, with as much feedback; with the name "-" there is none."""
+    def latencies(self, port: int, body: bytes, rate: float, seconds: float, name: str) -> list[float]:
+        """Milliseconds of each page at a rate, in order, with as much feedback; with the name "-" there is none."""
         if self.program is not None:
-            return self._ran(port, rate, seconds, name, body)
-        taken = run_loop(paced(port, body, rate, seconds, name))
-        shares = {"median": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "most": 1.0}
-        return {share: 1000 * taken[int(at * (len(taken) - 1))] for share, at in shares.items()}
+            return list(self._ran(port, rate, seconds, name, body)["taken"])
+        return [1000 * each for each in run_loop(paced(port, body, rate, seconds, name))]
 
-    def _ran(self, port: int, rate: float, seconds: float, name: str, body: bytes) -> dict[str, float]:
+    def _ran(self, port: int, rate: float, seconds: float, name: str, body: bytes) -> dict[str, Any]:
         words = [str(self.program), str(port), str(rate), str(seconds), str(CONNECTIONS), name]
         done = subprocess.run(words, input=body, stdout=subprocess.PIPE, check=True)
-        found: dict[str, float] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(done.stdout)
         return found
 
 
@@ -301,19 +304,46 @@ def run(load: Load, seconds: float, rounds: int, body: bytes, port: int, other: 
         print(f"rank {mine:8.0f}/s   validates only {plain:8.0f}/s   {mine / plain:6.1%}", flush=True)
     for name, rate in (("half of the best", best / 2), ("half of 60 % of the other's", least / 2)):
         for _ in range(rounds):
-            before = taken_away()
-            found = load.latencies(port, body, rate, seconds, f"{os.urandom(4).hex()}")
-            after = taken_away()
-            said = ", ".join(f"{share} {found[share]:.1f} ms" for share in ("median", "p90", "p99"))
-            lost = (after[0] - before[0]) / max(after[1] - before[1], 1)
+            found, lost = watched(load, port, body, rate, seconds)
             print(
-                f"{rate:.0f} pages a second ({name}) and as much feedback: {said}; taken away by the host: {lost:.1%}",
+                f"{rate:.0f} pages a second ({name}) and as much feedback: {told(found)}; "
+                f"taken away by the host: {lost:.1%}",
                 flush=True,
             )
     found = load.latencies(other, body, 2 * least / 2, seconds, "-")
-    print(
-        f"validates only, {least:.0f} a second: median {found['median']:.1f} ms, p99 {found['p99']:.1f} ms", flush=True
-    )
+    print(f"validates only, {least:.0f} a second: {told(found)}", flush=True)
+
+
+def by_second(load: Load, rate: float, seconds: int, body: bytes, port: int) -> None:
+    """Print latencies of all seconds, and of those in which the host left the cores alone."""
+    load.latencies(port, body, rate, 2.0, "warm")
+    rounds = [watched(load, port, body, rate, 1.0) for _ in range(seconds)]
+    for name, most in (("all", 1.0), ("at most 2 %", 0.02), ("at most 0.5 %", 0.005), ("nothing", 0.0)):
+        found = sorted(each for pages, lost in rounds if lost <= most for each in pages)
+        number = sum(lost <= most for _, lost in rounds)
+        said = told(found) if found else "-"
+        print(
+            f"{rate:.0f} pages a second and as much feedback, taken away: {name}: {number} seconds: {said}", flush=True
+        )
+
+
+def watched(load: Load, port: int, body: bytes, rate: float, seconds: float) -> tuple[list[float], float]:
+    """Latencies, and the share of the cores that a host took away meanwhile."""
+    before = taken_away()
+    found = load.latencies(port, body, rate, seconds, os.urandom(4).hex())
+    after = taken_away()
+    return found, (after[0] - before[0]) / max(after[1] - before[1], 1)
+
+
+def told(found: list[float]) -> str:
+    """Of latencies in order."""
+    names = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+    return ", ".join(f"{name} {share(found, at):.1f} ms" for name, at in names.items())
+
+
+def share(found: list[float], at: float) -> float:
+    """A quantile of numbers in order."""
+    return found[int(at * (len(found) - 1))]
 
 
 if __name__ == "__main__":
