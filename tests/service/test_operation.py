@@ -18,10 +18,11 @@ from counterrank.service.claims import Board, Claims
 from counterrank.service.events import Away
 from counterrank.service.metrics import Metrics
 from counterrank.service.retrain import Retraining, feedback_count
+from counterrank.service.server import Server
 from counterrank.service.settings import Settings
 from counterrank.service.shared import Shared
 from counterrank.service.store import Store
-from counterrank.service.upkeep import NICE, Prompt, Upkeep
+from counterrank.service.upkeep import LATE, NICE, Prompt, Upkeep
 from service.service_worlds import NOON, given, shown, together, written
 from service.serving import worker
 
@@ -157,14 +158,17 @@ def test_upkeep_gives_way_and_ends(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "store.db")) as store:
         upkeep = Upkeep(Settings(), store, Metrics(Shared(tmp_path / "shared")), stopping)
         found: list[int] = []
+        idle: list[bool] = []
         done = threading.Event()
 
         def work() -> None:
             found.append(os.getpriority(os.PRIO_PROCESS, 0))
+            if hasattr(os, "SCHED_IDLE"):
+                idle.append(bool(os.sched_getscheduler(0) & os.SCHED_IDLE))
             done.set()
             raise OSError("which is told, and tried again later")
 
-        upkeep._turns[0].work, upkeep._turns[0].due = work, 0.0
+        upkeep._turns[0].work, upkeep._turns[0].due = work, time.monotonic()
         before = os.getpriority(os.PRIO_PROCESS, 0)
         upkeep.start()
         assert done.wait(10)
@@ -172,7 +176,39 @@ def test_upkeep_gives_way_and_ends(tmp_path: Path) -> None:
         upkeep.end()
         assert not upkeep.is_alive()
     assert found[0] == min(before + NICE, 19)
+    assert all(idle[:1])
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_what_is_late_no_longer_gives_way(tmp_path: Path) -> None:
+    stopping, done = threading.Event(), threading.Event()
+    with Store.open(str(tmp_path / "store.db")) as store:
+        upkeep = Upkeep(Settings(), store, Metrics(Shared(tmp_path / "shared")), stopping)
+        by: list[threading.Thread] = []
+
+        def work() -> None:
+            upkeep._prompt.do(lambda: by.append(threading.current_thread()))  # by the thread that is at work already
+            by.append(threading.current_thread())
+            done.set()
+
+        upkeep._turns[0].work, upkeep._turns[0].due = work, time.monotonic() - 2 * LATE
+        upkeep.start()
+        assert done.wait(10)
+        stopping.set()
+        upkeep.end()
+    assert by[:2] == [upkeep._prompt, upkeep._prompt]
+
+
+@pytest.mark.skipif(not hasattr(os, "getsid"), reason="sessions are those of POSIX")
+def test_workers_are_of_the_supervisors_session_but_not_of_its_group(tmp_path: Path) -> None:
+    server = Server(Settings(store=str(tmp_path / "store.db"), port=0), verbose=False)
+    try:
+        server.start()
+        worker = server.children[0].process.pid
+        assert os.getsid(worker) == os.getsid(0)
+        assert os.getpgid(worker) != os.getpgid(0)
+    finally:
+        server.stop()
 
 
 def test_what_is_done_promptly_is_done_by_another_thread_and_never_keeps_a_process() -> None:

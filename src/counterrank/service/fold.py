@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -18,7 +18,18 @@ STEP = 20_000  # events read at a time
 CELLS = 500  # cells written in one transaction, so that nobody waits long behind it
 TOGETHER = 2000  # cells up to which all events that were read are one transaction: many that change the same few cells
 BREATH = 0.002  # seconds between two of them, in which those who wait get their turn
-Promptly = Callable[[Callable[[], bool]], bool]
+T = TypeVar("T")
+
+
+class Promptly(Protocol):
+    """Runs what holds the lock of writers: a thread that gives way to others must not while others wait for it."""
+
+    def __call__(self, work: Callable[[], T], /) -> T: ...
+
+
+def at_once(work: Callable[[], T]) -> T:
+    """By this thread."""
+    return work()
 
 
 def added(found: Iterable[Change], cells: Cells | None = None) -> Cells:
@@ -38,11 +49,8 @@ def added(found: Iterable[Change], cells: Cells | None = None) -> Cells:
     return cells
 
 
-def advance(database: Database, promptly: Promptly = lambda work: work()) -> int:
-    """Fold all events that are there into the evidence; the last of them.
-
-    `promptly` runs each transaction: a thread that gives way to others must not while others wait for it.
-    """
+def advance(database: Database, promptly: Promptly = at_once) -> int:
+    """Fold all events that are there into the evidence; the last of them. `promptly` runs each transaction."""
     while True:
         with database.reading() as connection:
             folded, last = number(connection, "folded_to", "sequence")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
 from counterrank.errors import InputError
 from counterrank.service.database import Database, listed
-from counterrank.service.fold import add, advance, catch_up, set_number
+from counterrank.service.fold import BREATH, Promptly, add, advance, at_once, catch_up, set_number
 from counterrank.service.follow import number
 from counterrank.service.traces import Trace, fold_traces, traces
 
@@ -26,23 +27,30 @@ class Forgotten:
     feedback: int
 
 
-def forget(database: Database, keep_days: float, now: float | None = None) -> Forgotten:
+def forget(database: Database, keep_days: float, now: float | None = None, promptly: Promptly = at_once) -> Forgotten:
     """Fold impressions older than `keep_days` into the checkpoint, a few at a time, each time whole."""
     if not keep_days >= 0:
         raise InputError(f"`keep_days={keep_days}`: expected a number of days, 0 or more")
     limit = (time.time() if now is None else now) - keep_days * 86_400
     impressions = feedback = 0
-    advance(database)
-    while True:
-        with database.writing() as connection:
-            rows = connection.exec_driver_sql(database.statement(_OLD), (limit, STEP)).fetchall()
-            if not rows:
-                return Forgotten(impressions, feedback)
-            catch_up(database, connection)
-            found = traces(database, connection, [row[0] for row in rows])
-            _forget(database, connection, found)
+    advance(database, promptly)
+    while found := promptly(partial(_step, database, limit)):
         impressions += len(found)
         feedback += sum(trace.feedback for trace in found)
+        time.sleep(BREATH)
+    return Forgotten(impressions, feedback)
+
+
+def _step(database: Database, limit: float) -> Sequence[Trace]:
+    """Forget some of the impressions before `limit`; these."""
+    with database.writing() as connection:
+        rows = connection.exec_driver_sql(database.statement(_OLD), (limit, STEP)).fetchall()
+        if not rows:
+            return ()
+        catch_up(database, connection)
+        found = traces(database, connection, [row[0] for row in rows])
+        _forget(database, connection, found)
+        return found
 
 
 def _forget(database: Database, connection: Connection, found: Sequence[Trace]) -> None:

@@ -70,7 +70,7 @@ class Retraining:
         job = {name: getattr(self.settings, name) for name in ("store", "examination", "evidence")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "counterrank.service.retrain"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, start_new_session=True,
+            text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, process_group=0,
         )  # fmt: skip
         self.begun = time.monotonic()
         self.metrics.add("retraining", 1.0)

@@ -77,13 +77,17 @@ class Server:
             self._await(child)
 
     def _spawn(self, number: int) -> Child:
+        """A worker, which signals to the supervisor's group do not reach.
+
+        It is of the same session: of two sessions Linux gives each its share of the cores, whatever the priorities.
+        """
         job = Job(
             replace(self.settings), self.secret.hex(), str(self.shared.path), number, self.socket.fileno(), self.verbose
         )
         environment = {**os.environ, "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(
             [sys.executable, "-m", "counterrank.service.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, pass_fds=(self.socket.fileno(),), env=environment, start_new_session=True,
+            text=True, pass_fds=(self.socket.fileno(),), env=environment, process_group=0,
         )  # fmt: skip
         assert process.stdin is not None  # noqa: S101
         with contextlib.suppress(BrokenPipeError):

@@ -17,6 +17,7 @@ from counterrank.service.database import Database
 from counterrank.service.erase import Erased, erase_item, erase_user
 from counterrank.service.events import Change, Evidence, Given, Model, Page, PolicySetting, Receipt, Shown
 from counterrank.service.export import Changing, Choice, Exported, export
+from counterrank.service.fold import Promptly, at_once
 from counterrank.service.follow import changes, check_there, number
 from counterrank.service.retention import Forgotten, forget
 from counterrank.service.schema import NUMBERS
@@ -152,8 +153,8 @@ class Store:
         """The next policy setting, with its epoch."""
         return setting.put(self.database, changed)
 
-    def fold(self, promptly: fold.Promptly = lambda work: work()) -> int:
-        """Bring the evidence up to the last event; its sequence. `promptly`: see `fold.advance`."""
+    def fold(self, promptly: Promptly = at_once) -> int:
+        """Bring the evidence up to the last event; its sequence. `promptly` runs each transaction."""
         return fold.advance(self.database, promptly)
 
     def checkpoint(self) -> None:
@@ -210,9 +211,9 @@ class Store:
         with self.database.reading() as connection:
             return dict(zip(NUMBERS, number(connection, *NUMBERS), strict=True))
 
-    def forget(self, keep_days: float, now: float | None = None) -> Forgotten:
-        """Fold events older than this into the checkpoint."""
-        return forget(self.database, keep_days, now)
+    def forget(self, keep_days: float, now: float | None = None, promptly: Promptly = at_once) -> Forgotten:
+        """Fold events older than this into the checkpoint. `promptly` runs each transaction."""
+        return forget(self.database, keep_days, now, promptly)
 
     def erase(self, *, user_key: str | None = None, clusters: Sequence[str] = (), item: str | None = None) -> Erased:
         """Erase the traces of a user or of an item."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -29,7 +30,8 @@ FORGET = 3600.0
 READ = 1.0  # seconds between looks at what has gone through: ten little works hold up less than a large one
 LOOK = 10.0  # seconds between looks for alarms
 PATIENCE = 30.0  # seconds that it may take to end
-NICE = 10  # how much more often workers get their turn
+LATE = 10.0  # seconds after which something that is due no longer waits for the others to leave time
+NICE = 10  # how much more often workers get their turn, where a system cannot let a thread wait for idle cores
 
 
 @dataclass
@@ -57,8 +59,8 @@ class Prompt(threading.Thread):
                 done.set_exception(error)
 
     def do(self, work: Callable[[], T]) -> T:
-        """What the work gives, or raises, once it is done; where the thread does not run, it is done here."""
-        if not self.is_alive():
+        """What the work gives, or raises, once it is done; where the thread does not run or asks, it is done here."""
+        if not self.is_alive() or threading.current_thread() is self:
             return work()
         done: Future[T] = Future()
         self._handed.put((done, work))
@@ -71,8 +73,9 @@ class Prompt(threading.Thread):
 class Upkeep(threading.Thread):
     """A thread of the supervisor, until `stopping` is set. What it starts also gives way to workers.
 
-    What holds the lock of writers is done by another thread, which gives way to nobody: else a worker that waits for
-    the lock would wait until all others leave this one time.
+    It runs where a core is idle: a page that came while it had a core would wait for milliseconds. What holds the lock
+    of writers is done by another thread, which gives way to nobody: else a worker that waits for the lock would wait
+    until all others leave this one time. So is what is late, for cores may never be idle.
     """
 
     def __init__(self, settings: Settings, store: Store, metrics: Metrics, stopping: threading.Event) -> None:
@@ -91,12 +94,12 @@ class Upkeep(threading.Thread):
         super().start()
 
     def run(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # of this thread alone, where the system can
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + NICE)
+        give_way()
         while not self.stopping.wait(0.1):
             for turn in self._turns:
-                if time.monotonic() >= turn.due and not self.stopping.is_set():
-                    self._quietly(turn.work)
+                late = time.monotonic() - turn.due
+                if late >= 0 and not self.stopping.is_set():
+                    self._quietly(turn.work if late < LATE else partial(self._prompt.do, turn.work))
                     turn.due = time.monotonic() + turn.every
 
     def _checkpoint(self) -> None:
@@ -107,7 +110,7 @@ class Upkeep(threading.Thread):
         self.retraining.look()
 
     def _forget(self) -> None:
-        self.store.forget(float(self.settings.keep_days or 0))
+        self.store.forget(float(self.settings.keep_days or 0), promptly=self._prompt.do)
 
     def look(self) -> None:
         """Raise alarms, in the log and in metrics."""
@@ -136,3 +139,13 @@ class Upkeep(threading.Thread):
             self.join(PATIENCE)
         self._prompt.end()
         self.retraining.stop()
+
+
+def give_way() -> None:
+    """Let this thread run where a core is idle, and processes that it starts less often than others, where the system
+    can."""
+    me = threading.get_native_id()
+    with contextlib.suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, me, os.getpriority(os.PRIO_PROCESS, 0) + NICE)
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(me, os.SCHED_IDLE | os.SCHED_RESET_ON_FORK, os.sched_param(0))
