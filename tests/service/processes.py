@@ -93,8 +93,11 @@ def command(folder: Path, *options: str, store: str | None = None) -> Iterator[S
         yield Served(process, port)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(120) == 0
-        process.stderr.close()  # type: ignore[union-attr]
+        code = process.wait(120)
+        assert process.stderr is not None
+        said = process.stderr.read()
+        process.stderr.close()
+        assert code == 0, said[-3000:]
 
 
 def until(true: Any, seconds: float = 90.0) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import threading
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
+from sqlalchemy import Connection
 
 import counterrank as cr
 from counterrank.service import database as databases
@@ -223,6 +225,23 @@ def test_what_is_done_promptly_is_done_by_another_thread_and_never_keeps_a_proce
     prompt.end()
     prompt.join(5)
     assert prompt.do(lambda: 8) == 8
+
+
+def test_a_connection_that_is_lost_while_it_reads_is_a_store_that_is_away(tmp_path: Path) -> None:
+    """SQLAlchemy then refuses to roll back, which must not hide why."""
+    with Store.open(str(tmp_path / "store.db")) as store:
+        with pytest.raises(Away, match="is lost"), store.database.reading() as connection:
+            _lose(connection, sqlite3.OperationalError("the connection is lost"))
+        with pytest.raises(Away), store.database.reading() as connection:
+            _lose(connection)
+        assert store.last() == 0
+
+
+def _lose(connection: Connection, error: Exception | None = None) -> None:
+    connection.invalidate()
+    if error is not None:
+        raise error
+    connection.exec_driver_sql("SELECT 1")
 
 
 def _gone() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, PendingRollbackError
 from sqlalchemy.pool import QueuePool
 
 from counterrank.errors import InputError, NotInstalled
@@ -68,7 +68,7 @@ class Database:
         self.engine = self._engine()
         self._glance: sqlite3.Connection | None = None
         driver: Any = self.engine.dialect.dbapi
-        self.errors: tuple[type[Exception], ...] = (DBAPIError, driver.Error)
+        self.errors: tuple[type[Exception], ...] = (DBAPIError, driver.Error, PendingRollbackError)
         self.bad_data = (IntegrityError, DataError, driver.IntegrityError, driver.DataError)
         with _told(self.name):
             if self.lite:
