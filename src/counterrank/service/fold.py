@@ -110,14 +110,12 @@ def _rows(cells: Cells) -> list[tuple[Any, ...]]:
 
 def write_cells(database: Database, connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
     """Add rows of (key, position, query, item, shown, clicked) to a table of cells."""
-    if not rows:
-        return
     text = (
         f"INSERT INTO {table} (key, position, query, item, shown, clicked) VALUES (?, ?, ?, ?, ?, ?) "  # noqa: S608
         f"ON CONFLICT (key, position) DO UPDATE SET shown = {table}.shown + excluded.shown, "
         f"clicked = {table}.clicked + excluded.clicked"
     )
-    connection.exec_driver_sql(database.statement(text), rows)
+    database.write(database.cursor(connection), text, rows)
 
 
 def subtract(database: Database, connection: Connection, table: str, cells: Cells) -> None:
