@@ -15,12 +15,21 @@ _MOST = (1 << 31) - 1  # bytes: as good as any
 _WORTH = 512 << 20  # bytes of a process: one that has less keeps what is free, which it would only ask for again
 
 
+_one_answer: list[bool] = []  # filled where the process ends with its first answer
+
+
 def keep() -> None:
-    """From now on what is free stays with this process, whatever its size, and threads share it: to have memory that
-    was never touched takes longer than much of what is done with it."""
+    """For a process of one answer. From now on what is free stays with it, whatever its size, and threads share it: to
+    have memory that was never touched takes longer than much of what is done with it."""
+    _one_answer.append(True)
     if (option := _of_c("mallopt")) is not None:
         for name, value in ((_MMAP_THRESHOLD, 1 << 30), (_TRIM_THRESHOLD, _MOST), (_ARENA_MAX, 2)):
             option(name, value)
+
+
+def one_answer() -> bool:
+    """Whether nothing need be remembered for a next question."""
+    return bool(_one_answer)
 
 
 def give_back() -> None:

@@ -67,9 +67,9 @@ def test_eigenvalues_decide_where_pivots_do_not(monkeypatch: pytest.MonkeyPatch)
     target = a_target(rng, rows, logged=True)
 
     def in_doubt(first: int, last: int, few: Any, *others: Any) -> None:
-        others[-1][few[first:last]] = True
+        others[-1].rank[few[first:last]] = -1
 
-    monkeypatch.setattr("counterrank.estimate.pseudoinverse.few.solve", in_doubt)
+    monkeypatch.setattr("counterrank.estimate.pseudoinverse.few.factor_all", in_doubt)
     row = cr.evaluate(as_log(rows), as_table(target), estimators="pi")["pi"]
     want = page_oracle.answer(rows, target)
     assert row.value == pytest.approx(want["pi"], abs=1e-9, rel=1e-9)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import field
+from copy import copy
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -20,8 +21,8 @@ from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.moment_sums import THREADS, MomentSums
 from counterrank.engine.own_weights import OwnSums, trim
-from counterrank.engine.pages import RowPages, grouped_pages
-from counterrank.engine.plan import Coefficients, Moments, Plan
+from counterrank.engine.pages import RowPages, grouped_pages, picked
+from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tables import HashedCodes
 from counterrank.engine.tallier import Tallier
@@ -35,16 +36,19 @@ from counterrank.records import dataclass
 from counterrank.statistics.cell_tally import recounted
 from counterrank.statistics.cells import Cells, Tally, short
 from counterrank.statistics.cluster_terms import ClusterSizes
-from counterrank.statistics.counts import Counts, Part
+from counterrank.statistics.counts import SHORT, Counts, Part
 from counterrank.statistics.item_chances import Trimmed
+from counterrank.statistics.memo import Memo, remembered
 from counterrank.statistics.order import id_order, in_order, places
 from counterrank.statistics.pairs import FEW, Pairs
 from counterrank.statistics.patterns import Patterns
+from counterrank.statistics.rankings import Rankings
 from counterrank.statistics.sample import Sample, first_pairs
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
 MOST = 1 << 53
+SHOWN = 1 << 22  # items that a log shows in all, up to which it stays counted: some 60 MB
 BLOCK_BYTES = 256 << 10  # coefficients that stay in a processor's cache
 
 
@@ -63,6 +67,10 @@ class Embedded:
 
     def count(self, log: Log, plan: Plan) -> EmbeddedPass:
         return EmbeddedPass(log, plan, self)
+
+    def counts_as(self, other: Embedded) -> bool:
+        """Whether both have the same room, so that a pass of one may stand for one of the other."""
+        return (self.cache_bytes, self.group_room) == (other.cache_bytes, other.group_room)
 
 
 class EmbeddedPass:
@@ -84,6 +92,7 @@ class EmbeddedPass:
         self._pending: Future[CodedRows] | None = None
         self._rows_known: tuple[Pairs | None, Any, Any] = None, None, None  # pairs whose rows and queries are known
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
+        self._own: Pairs | None = None  # the log's own pairs, of a pass that stays for the next question
 
     def __init__(self, log: Log, plan: Plan, engine: Embedded) -> None:
         if plan.metric not in log.columns:
@@ -105,6 +114,43 @@ class EmbeddedPass:
     @property
     def clusters(self) -> ClusterSizes | None:
         return ClusterSizes.of(self.tallier.cluster_sizes) if self.plan.clusters else None
+
+    @property
+    def positions(self) -> int:
+        return self.counts.pairs.positions
+
+    @property
+    def short(self) -> bool:
+        """Whether the log is so short that its rows and counts may be kept for the next question."""
+        whole = self.kept.complete and not self.kept.spilled
+        return whole and self.kept.shown <= SHOWN and len(self.counts.cells) <= SHORT
+
+    @property
+    def has_every_row(self) -> bool:
+        """Whether the counts give each row as a group of its own, so that any rankings can be gathered from them."""
+        return isinstance(self.counts.pages, RowPages)
+
+    def detached(self) -> EmbeddedPass:
+        """The same without its log, which this pass may then be kept for."""
+        self.counts, self._own = replace(self.counts, memo=Memo()), self.counts.pairs
+        same = copy(self)
+        del same.log
+        return same
+
+    def resumed(self, log: Log, wanted: WantedRankings | None = None) -> EmbeddedPass:
+        """The same again, of the log that it is of; `wanted`: with the groups of these rankings instead."""
+        same = copy(self)
+        same.log = log
+        if wanted is not None:
+            same.counts = replace(self.counts, rankings=picked(self._every, self.counts.pairs, wanted))
+        return same
+
+    @cached_property
+    def _every(self) -> Rankings:
+        """The groups of all rankings of a short log."""
+        pages = self.counts.pages
+        assert isinstance(pages, RowPages)  # noqa: S101 - `has_every_row` was asked
+        return Rankings.joined(list(pages.chunks())).merged()
 
     def _count(self, rows: Rows, pool: Executor) -> None:
         self.log_impressions += int(rows.impressions.astype(np.float64).sum())
@@ -135,6 +181,8 @@ class EmbeddedPass:
         coder, used = self.coder, self.coder.used
         if used > FEW:
             give_back_at_once()
+        if self.kept.shown <= SHOWN:
+            self.kept.gather()
         if self.kept.complete:
             coder.forget()  # no row will be coded again
         per_query = self.tallier.per_query[: coder.queries.size]
@@ -236,6 +284,13 @@ class EmbeddedPass:
         return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
     def sample(self, pairs: Pairs) -> Sample:
+        own = self._own  # `pairs` has all of them, and maybe more
+        if own is None:
+            return self._sample(pairs)
+        found = remembered(self.counts.memo, "sample", (own,), lambda: self._sample(own))
+        return found if pairs is own else found.moved(pairs.rows_of(own))
+
+    def _sample(self, pairs: Pairs) -> Sample:
         if self.kept.complete:
             parts = [self._picked(part) for part in (*self.kept.in_memory, *self.kept.on_disk())]
         else:
@@ -319,6 +374,8 @@ class EmbeddedPass:
         for part in (*(part for part in self.kept.in_memory if not len(part.starts)), *self.kept.on_disk()):
             sums.add(part, where, table)
         blocks = self._blocks(coefficients.cells, rows, table.shape[1] * table.itemsize)
+        if len(in_order) == 1:  # whose rows are by query, so that coefficients are met one after the other
+            blocks = blocks_of(in_order[0].starts)
 
         def work(thread: int) -> None:
             """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
@@ -379,6 +436,13 @@ class EmbeddedPass:
         number = np.cumsum(each) * cell_bytes // BLOCK_BYTES
         edges = np.flatnonzero(np.r_[True, number[1:] != number[:-1], True])
         return list(pairwise(edges.tolist()))
+
+
+def blocks_of(starts: Codes) -> list[tuple[int, int]]:
+    """Ranges of queries with as many rows each, four for every thread; the rows of query q begin at starts[q]."""
+    wanted = np.linspace(starts[0], starts[-1], 4 * THREADS + 1)
+    edges = np.unique(np.searchsorted(starts, wanted[1:-1]))
+    return list(pairwise([0, *edges[(edges > 0) & (edges < len(starts) - 1)].tolist(), len(starts) - 1]))
 
 
 def columns_of(plan: Plan) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -50,9 +50,19 @@ class KeptRows:
         return self.complete and self._bytes + rows.nbytes <= self.room
 
     @property
+    def shown(self) -> int:
+        """Places for shown items of the rows in memory."""
+        return sum(rows.coded.size for rows in self.in_memory)
+
+    @property
     def spilled(self) -> bool:
         """Whether some batches are on disk."""
         return self._files > 0
+
+    def gather(self) -> None:
+        """Make one batch of all, in the order of queries, where they are in memory and each is in that order."""
+        if len(self.in_memory) > 1 and not self.spilled and all(len(rows.starts) for rows in self.in_memory):
+            self.in_memory = [_gathered(self.in_memory)]
 
     def on_disk(self) -> Iterator[CodedRows]:
         """The batches that did not fit, one at a time."""
@@ -84,3 +94,32 @@ class KeptRows:
     def _path(self, number: int, column: str) -> Path:
         assert self._folder is not None  # noqa: S101 - a file was written
         return Path(self._folder.name) / f"{number}-{column}.npy"
+
+
+def _gathered(batches: Sequence[CodedRows]) -> CodedRows:
+    """The rows of all batches by query; those of one query stay in the order of batches."""
+    queries, rows = max(len(each.starts) for each in batches) - 1, sum(len(each.coded) for each in batches)
+    sizes = np.zeros((queries + 1, len(batches)), dtype=np.int64)  # the rows of no query come first
+    for number, each in enumerate(batches):
+        own = np.diff(np.concatenate([[0], each.starts]))
+        sizes[: len(own), number] = own
+        sizes[0, number] += len(each.coded) - own.sum()
+    begins = (np.cumsum(sizes.ravel()) - sizes.ravel()).reshape(sizes.shape)
+    places = [
+        np.repeat(begins[:, number] - (np.cumsum(own) - own), own) + np.arange(own.sum())
+        for number, own in enumerate(sizes.T)
+    ]
+    longest = max(each.coded.shape[1] for each in batches)
+
+    def together(name: str) -> Any:
+        columns = [getattr(each, name) for each in batches]
+        if columns[0] is None:
+            return None
+        wide = columns[0].ndim > 1
+        out = np.full((rows, longest) if wide else rows, -1 if name == "coded" else 1, dtype=columns[0].dtype)
+        for place, column in zip(places, columns, strict=True):
+            out[(place, slice(column.shape[1])) if wide else place] = column
+        return out
+
+    columns = {name: together(name) for name in COLUMNS if name != "starts"}
+    return CodedRows(**columns, starts=np.append(begins[1:, 0], rows))

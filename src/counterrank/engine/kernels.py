@@ -392,7 +392,7 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
     c being a cell; w̄ is the mean weight over the positions. spread[b, e, i] holds count and sum in bucket b of
     influences (i = 0), terms (1) and mean weights (2).
     """
-    rows, pair_query, starts, positions, direct = cells
+    rows, pair_query, starts, positions, listed = cells
     estimators = scale.shape[0]
     whole = estimators - estimators % 4
     nudged = np.empty((estimators, 3))
@@ -413,9 +413,8 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
                 if v < 0:
                     break
                 length = k + 1
-                c = direct[v >> 1] + k
-                if c < k:
-                    c = cell_at(starts, positions, rows[v >> 1], k)
+                row = rows[v >> 1]
+                c = np.int64(listed[row, k]) if len(listed) else cell_at(starts, positions, row, k)
                 w0, w1, w2, w3 = w0 + table[c, e], w1 + table[c, e + 1], w2 + table[c, e + 2], w3 + table[c, e + 3]
                 r0, r1, r2, r3 = r0 - table[c, o], r1 - table[c, o + 1], r2 - table[c, o + 2], r3 - table[c, o + 3]
                 if v & 1:
@@ -433,9 +432,8 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
                 if v < 0:
                     break
                 length = k + 1
-                c = direct[v >> 1] + k
-                if c < k:
-                    c = cell_at(starts, positions, rows[v >> 1], k)
+                row = rows[v >> 1]
+                c = np.int64(listed[row, k]) if len(listed) else cell_at(starts, positions, row, k)
                 w0 += table[c, e]
                 r0 -= table[c, estimators + e]
                 if v & 1:

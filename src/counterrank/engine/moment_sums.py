@@ -15,9 +15,10 @@ from counterrank.engine.plan import Coefficients, Moments
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.statistics.cells import LookedUp
 from counterrank.statistics.counts import Part
-from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads
+from counterrank.statistics.histogram import BUCKETS, Spreads
 
 THREADS = 2
+APART = 64  # rows between what two threads write to, which would slow each other down in one line of the cache
 Table = NDArray[np.float64]
 
 
@@ -29,7 +30,7 @@ class MomentSums:
         estimators = len(coefficients.scale)
         self.out = np.zeros((len(coefficients.counts.impressions), estimators, 4))
         self.spread = np.zeros((THREADS, BUCKETS, estimators, 3, 2))  # each thread fills its own
-        self.cross = np.zeros((THREADS, estimators, estimators))
+        self.cross = np.zeros((THREADS, estimators + APART, estimators))[:, :estimators]
         self._one = Lock()
 
     def add(self, rows: CodedRows, where: LookedUp, table: Table, thread: int = 0) -> None:
@@ -63,7 +64,7 @@ class MomentSums:
             list(pool.map(work, range(THREADS)))
 
     def done(self) -> Moments:
-        spreads = [Spreads(*map(Histogram.dense, each)) for each in self.spread.sum(axis=0).transpose(1, 2, 0, 3)]
+        spreads = [Spreads.dense(each) for each in self.spread.sum(axis=0).transpose(1, 0, 2, 3)]
         half = self.cross.sum(axis=0)  # one side of the diagonal
         units = self.units
         return Moments(self.out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())

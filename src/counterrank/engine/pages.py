@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.plan import WantedRankings
 from counterrank.ids import Codes
 from counterrank.records import dataclass
+from counterrank.statistics.hashing import distinct, ranking_keys
+from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 FEW_ROWS = 1 << 17  # as groups they take some 10 MB
@@ -129,3 +132,20 @@ def rows_by_query(kept: KeptRows, codes: Codes) -> Codes:
         last = len(part.starts) - 1
         sizes += part.starts[np.minimum(codes + 1, last)] - part.starts[np.minimum(codes, last)]
     return sizes
+
+
+def picked(groups: Rankings, pairs: Pairs, wanted: WantedRankings) -> Rankings:
+    """Those of the groups that show a wanted ranking, or the beginning of one."""
+    queries = np.repeat(pairs.query_ids.codes(wanted.queries), offsets := np.diff(wanted.items.offsets.to_numpy()))
+    items = pairs.item_ids.codes(wanted.items.flatten())
+    size, depth = len(offsets), groups.rows.shape[1]
+    shown = np.full((size, max(int(offsets.max(initial=0)), 1)), -1, dtype=np.int64)
+    shown[np.arange(shown.shape[1]) < offsets[:, None]] = np.where(queries >= 0, pairs.find(queries, items), -1)
+    shown = shown[:, :depth]
+    known = np.cumprod(shown >= 0, axis=1)  # how long the beginnings may be that the log can show
+    ranking, length = np.nonzero(known)
+    of = pairs.query_ids.codes(wanted.queries)[ranking]
+    keys = ranking_keys(of, shown[ranking], length + 1)
+    _, number = distinct(np.concatenate([keys, ranking_keys(groups.queries, groups.rows, groups.lengths)]))
+    most = int(number[: len(keys)].max(initial=-1))  # distinct keys have their numbers in the order they are met
+    return groups.taken(np.flatnonzero(number[len(keys) :] <= most))

@@ -20,6 +20,7 @@ from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.query_terms import QueryUnits
 from counterrank.statistics.sample import Sample
+from counterrank.threads import in_two
 
 Metric = Literal["clicks", "reward"]
 
@@ -101,9 +102,14 @@ class Coefficients:
         both = [each(part) for each in self.weighed]
         columns = [*(weight for weight, _ in both), *(offset for _, offset in both)]
         table = np.empty((part.cells.stop - part.cells.start, len(columns)))
-        for first in range(0, len(table), 1 << 12):  # a few cells at a time, whose part of the table stays in cache
-            for number, column in enumerate(columns):
-                table[first : first + (1 << 12), number] = column[first : first + (1 << 12)]
+
+        def fill(begin: int, end: int) -> None:
+            for first in range(begin, end, 1 << 12):  # a few cells at a time, whose part of the table stays in cache
+                mine = slice(first, min(first + (1 << 12), end))
+                for number, column in enumerate(columns):
+                    table[mine, number] = column[mine]
+
+        in_two(fill, len(table), worth=1 << 16)
         return table
 
 

@@ -224,8 +224,9 @@ class Weights:
         """The same of their cells."""
         weight, clipped = self.units(part)
         if self.by.weighs is Weighs.ITEMS:
-            of = self.evidence.cells.rows_of(part.pairs) - part.pairs.start
-            return weight[of], clipped[of]
+            starts = self.evidence.cells.starts[part.pairs.start : part.pairs.stop + 1]
+            found: tuple[Vector, Flags] = click_sums.spread_out(starts, weight, clipped)
+            return found
         return weight, clipped
 
     def sums(self) -> WeightSums:
@@ -236,10 +237,7 @@ class Weights:
         for part in counts.parts():
             mine, (weight, over) = part.cells, self.of(part)
             place, shown, credit = cells.positions[mine], counts.shown[mine], np.empty(len(weight))
-            click_sums.worth(place, counts.clicked[mine], weight, theta, credit)
-            top += np.bincount(place, credit, cells.depth)
-            bottom += np.bincount(place, weight * shown, cells.depth)
-            clipped += float(shown[over].sum()) if over.any() else 0.0
+            clipped += click_sums.worth(place, shown, counts.clicked[mine], weight, over, theta, credit, top, bottom)
             values[part.first : part.last] = self.by.per_query(evidence, part, credit, weight)
         return WeightSums(top, bottom, values, clipped)
 

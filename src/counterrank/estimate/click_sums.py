@@ -3,14 +3,47 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import numpy as np
+
 from counterrank.compiled import njit
 
 
 @njit(nogil=True)
-def worth(positions, clicked, weight, theta, out):
-    """Σ w·θ·click of each cell."""
+def worth(positions, shown, clicked, weight, over, theta, out, credit, mass):
+    """What the clicks of each cell are worth, weighed; by position Σ of that and of the weights of all that is shown.
+
+    Gives how much that is shown has a weight that was clipped, as `over` tells of each cell.
+    """
+    clipped = 0.0
     for c in range(len(out)):
-        out[c] = weight[c] * theta[positions[c]] * clicked[c]
+        k = positions[c]
+        out[c] = weight[c] * theta[k] * clicked[c]
+        credit[k] += out[c]
+        mass[k] += weight[c] * shown[c]
+        if over[c]:
+            clipped += shown[c]
+    return clipped
+
+
+@njit(nogil=True)
+def spread_out(starts, weight, clipped):
+    """What each pair has, for each of its cells, which begin at `starts`."""
+    size = starts[len(starts) - 1] - starts[0]
+    weights, flags = np.empty(size), np.empty(size, dtype=np.bool_)
+    at = 0
+    for p in range(len(weight)):
+        for _ in range(starts[p + 1] - starts[p]):
+            weights[at], flags[at] = weight[p], clipped[p]
+            at += 1
+    return weights, flags
+
+
+@njit(nogil=True)
+def looked(starts, positions, attraction, looks, out):
+    """The attraction of each pair times the looks of each of its cells; those of pair p begin at starts[p]."""
+    for p in range(len(attraction)):
+        for c in range(starts[p] - starts[0], starts[p + 1] - starts[0]):
+            out[c] = attraction[p] * looks[positions[c]]
 
 
 @njit(nogil=True)

@@ -8,10 +8,9 @@ import numpy as np
 
 from counterrank.estimate.base import Vector
 from counterrank.estimate.influence import Influence
-from counterrank.estimate.spread import NOTHING, two_points
 from counterrank.records import dataclass
 from counterrank.setting.evidence import ROUNDING, Evidence
-from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.statistics.histogram import BUCKETS, Spreads, add_groups
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
 
@@ -54,15 +53,14 @@ def moments(evidence: Evidence, chunks: Chunks, influence: Influence) -> GroupMo
 
 def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads:
     """How influences, terms and weights are spread."""
-    influences = term = weight = NOTHING
+    out = np.zeros((BUCKETS, 3, 2))
     for chunk in _pieces(chunks):
-        n, moved = chunk.impressions, influence(chunk)
-        reward, often = two_points(n, chunk.reward, chunk.reward2, evidence.of_clicks)
-        part = moved.slope * reward
-        influences += Histogram.of((part + moved.level).ravel(), often.ravel())
-        term += Histogram.of((part + moved.term).ravel(), often.ravel())
-        weight += Histogram.of(moved.weight, n)
-    return Spreads(influences, term, weight)
+        moved = influence(chunk)
+        add_groups(
+            chunk.impressions, chunk.reward, chunk.reward2, evidence.of_clicks, moved.slope, moved.level, moved.term,
+            moved.weight, out,
+        )  # fmt: skip
+    return Spreads.dense(out)
 
 
 def _pieces(chunks: Chunks) -> Iterator[Rankings]:

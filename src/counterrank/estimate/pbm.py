@@ -74,9 +74,11 @@ class PositionBased(ByClicks):
 
     def expected(self, evidence: Evidence, part: Part) -> Vector:
         """One attraction per pair, times what each position's looks are worth."""
-        cells, mine = evidence.cells, part.cells
-        attraction = self._sums(evidence, part).attraction[cells.rows_of(part.pairs) - part.pairs.start]
-        return np.asarray(attraction * self.looks(evidence)[cells.positions[mine]])
+        cells, mine, pairs = evidence.cells, part.cells, part.pairs
+        starts, out = cells.starts[pairs.start : pairs.stop + 1], np.empty(mine.stop - mine.start)
+        attraction = self._sums(evidence, part).attraction
+        click_sums.looked(starts, cells.positions[mine], attraction, self.looks(evidence), out)
+        return out
 
     def alone(self, evidence: Evidence) -> float:
         """Pooled over all pairs: an attraction from N impressions takes up one of their degrees of freedom."""

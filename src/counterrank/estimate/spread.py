@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.estimate.base import Vector
-from counterrank.setting.evidence import ROUNDING, Evidence
-from counterrank.statistics.histogram import Histogram, Spreads
+from counterrank.setting.evidence import Evidence
+from counterrank.statistics.histogram import BUCKETS, Histogram, Spreads, add_groups
 
 NOTHING = Histogram.of([])
 
 
-def two_points(n: Vector, f: Vector, f2: Vector, from_zero: bool) -> tuple[Vector, Vector]:
-    """Two rewards a group, (2, G), and how often each came, with the group's sum f and sum of squares f2.
-
-    Clicks: 0 and f2/f, which is what happened where a page has one click or none. Else the mean, more and less.
-    """
-    if from_zero:
-        high = np.divide(f2, f, out=np.zeros_like(f), where=f > 0)
-        count = np.divide(f, high, out=np.zeros_like(f), where=high > 0)
-        count = np.minimum(count, n)
-        return np.stack([np.zeros_like(high), high]), np.stack([n - count, count])
-    mean, square = f / n, f2 / n
-    variance = square - mean**2
-    sd = np.sqrt(np.where(variance > ROUNDING * square, variance, 0.0))  # equal rewards do not differ by rounding
-    return np.stack([mean - sd, mean + sd]), np.stack([n / 2, n / 2])
-
-
 def of_all(evidence: Evidence, value: float) -> Spreads:
     """Every impression weighs 1."""
-    counts = evidence.counts
-    n = counts.impressions.astype(np.float64)
-    reward, count = two_points(n, counts.reward, counts.reward2, evidence.of_clicks)
-    flat, often = (reward + counts.origin).ravel(), count.ravel()
-    return Spreads(Histogram.of(flat - value, often), Histogram.of(flat, often), Histogram.of(np.ones(1), [n.sum()]))
+    counts, one = evidence.counts, np.ones(len(evidence.counts.impressions))
+    out = np.zeros((BUCKETS, 3, 2))
+    add_groups(
+        counts.impressions.astype(np.float64), counts.reward, counts.reward2, evidence.of_clicks, one,
+        one * (counts.origin - value), one * counts.origin, one, out,
+    )  # fmt: skip
+    return Spreads.dense(out)
 
 
 def largest_reward(evidence: Evidence) -> tuple[float, float] | None:

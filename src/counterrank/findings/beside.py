@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from counterrank.compiled import njit
@@ -28,6 +30,14 @@ class Appeal:
         rate = np.divide(hits, seen, out=np.zeros(positions), where=seen > 0)
         expected = np.bincount(strata.pair, shown * rate[strata.place], pairs)
         return cls((np.bincount(strata.pair, clicked, pairs) + PRIOR) / (expected + PRIOR), rate)
+
+    def moved(self, rows: Codes, pairs: int) -> Appeal:
+        """The same where pair p is now rows[p] of so many; of the others nothing is known."""
+        if pairs == len(rows):
+            return self
+        of_pair = np.ones(pairs)
+        of_pair[rows] = self.of_pair
+        return replace(self, of_pair=of_pair)
 
     def around(self, rows: Codes) -> Matrix:
         """(4, G, K) of rankings: the clicks to be expected above and below each item, and its neighbours' appeal."""

@@ -15,6 +15,7 @@ from counterrank.findings.pair_sums import add_misfits
 from counterrank.records import dataclass
 from counterrank.setting.evidence import Evidence
 from counterrank.statistics.chi_square import upper_tail
+from counterrank.statistics.memo import remembered
 from counterrank.words import percent
 
 Vector = NDArray[np.float64]
@@ -51,7 +52,7 @@ def click_model(evidence: Evidence, estimators: Iterable[Estimator]) -> list[Fin
     out = []
     for estimator in estimators:
         if estimator.misfits is not None:
-            found = misfits(evidence, estimator.curve(evidence))
+            found = _remembered_misfits(evidence, estimator.curve(evidence))
             out.append(_finding(estimator.name, *found, *estimator.misfits))
     return out
 
@@ -73,6 +74,11 @@ def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) 
         words = f"the log is too thin to test what {name} assumes of clicks"
         return Finding("click-model", "caution", words, [name], numbers)
     return Finding("click-model", "trust", f"the log's clicks agree with what {name} assumes", [name], numbers)
+
+
+def _remembered_misfits(evidence: Evidence, curve: Vector) -> tuple[Misfit, Misfit]:
+    counts, name = evidence.counts, ("misfits", curve.tobytes())
+    return remembered(counts.memo, name, (counts.shown, counts.clicked), lambda: misfits(evidence, curve))
 
 
 def misfits(evidence: Evidence, curve: Vector) -> tuple[Misfit, Misfit]:

@@ -55,6 +55,11 @@ def scores(strata: Strata, pairs: int) -> Scores:
     return found[0] + found[1]
 
 
+def looked(strata: Strata, pairs: int) -> tuple[Scores, dict[str, Groups]]:
+    """What the sample says of neighbours."""
+    return scores(strata, pairs), {"next above": by_neighbour(strata, -1), "next below": by_neighbour(strata, 1)}
+
+
 def by_neighbour(strata: Strata, step: int) -> Groups:
     """Pairs by the pair that stands `step` further down, over all positions.
 
@@ -75,8 +80,7 @@ def neighbours(tested: Tested, estimators: Mapping[str, Estimator], rows: Mappin
     if not names:
         return []
     strata = tested.strata
-    found = scores(strata, len(tested.evidence.counts.pairs))
-    groups = {"next above": by_neighbour(strata, -1), "next below": by_neighbour(strata, 1)}
+    found, groups = tested.remembered("neighbours", lambda own: looked(own, len(tested.pair_rows)))
     chance = min(1.0, 3 * min(found.chance, *(each.chance for each in groups.values())))
     numbers: dict[str, Any] = {
         "chance": chance, "statistic": found.statistic, "freedom": found.freedom,
@@ -86,7 +90,8 @@ def neighbours(tested: Tested, estimators: Mapping[str, Estimator], rows: Mappin
     if chance >= CHANCE:
         words = "clicks on an item do not depend on what stands beside it, but for chance"
         return [Finding("neighbours", "trust", words, names, numbers)]
-    bias, error = tested.bias(found, strata.means(tested.appeal.around(strata.rows)), tested.around)
+    means = tested.remembered("around", lambda own: own.means(tested.own_appeal(own).around(own.rows)))
+    bias, error = tested.bias(found, means, tested.around)
     numbers |= {"bias": bias, "stderr": error}
     size = max(each.size for each in groups.values() if each.chance < CHANCE / 3) if found.chance >= CHANCE / 3 else 0.0
     out = []
@@ -108,21 +113,24 @@ def _level(bias: float, error: float, size: float, row: Row) -> Level:
     return level
 
 
+def after_clicks(strata: Strata) -> Scores:
+    """Of one direction: whether something further up was clicked."""
+    return strata.score([(np.cumsum(strata.clicks, axis=1) - strata.clicks > 0).astype(np.float64)])
+
+
 def stopping(tested: Tested, estimators: Mapping[str, Estimator], rows: Mapping[str, Row]) -> list[Finding]:
     """Whether a click makes clicks further down rarer: then what stands above matters, though few lists tell it.
 
     Clicks that make others likelier are no sign of that: some users click much, whatever they are shown.
     """
     names = [name for name, each in estimators.items() if each.weighs in ADDITIVE and rows[name].value is not None]
-    strata = tested.strata
-    above = (np.cumsum(strata.clicks, axis=1) - strata.clicks > 0).astype(np.float64)
-    found = strata.score([above])
+    found = tested.remembered("stopping", after_clicks)
     if not names or found.variance[0, 0] <= 0:
         return []
     z = float(found.total[0] / found.variance[0, 0] ** 0.5)
     chance = NormalDist().cdf(z)
     slope = float(found.slopes[0])
-    numbers = {"chance": chance, "z": z, "slope": slope, "sampled": strata.share}
+    numbers = {"chance": chance, "z": z, "slope": slope, "sampled": tested.strata.share}
     if chance >= SURE:
         words = "a click does not make others further down rarer, but for chance"
         return [Finding("stopping", "trust", words, names, numbers)]

@@ -10,10 +10,11 @@ from counterrank.estimate import Estimate, Weighs
 from counterrank.estimate.groups import moments
 from counterrank.estimate.influence import of_difference
 from counterrank.findings.case import Case
-from counterrank.findings.strata import Matrix
+from counterrank.findings.strata import Matrix, Strata
 from counterrank.findings.tested import Tested
 from counterrank.ids import Codes
 from counterrank.records import dataclass
+from counterrank.statistics.memo import remembered
 from counterrank.statistics.order import row_order
 from counterrank.statistics.pairs import sum_by
 from counterrank.statistics.rankings import Rankings
@@ -59,11 +60,20 @@ def of_pages(case: Case, tested: Tested, one: Estimate, other: Estimate) -> floa
 
 def rankings(tested: Tested) -> tuple[Rankings, Codes]:
     """The sample's rankings, and which of them each group of impressions shows."""
-    strata = tested.strata
+    theta = tested.theta[: tested.strata.rows.shape[1]]
+
+    def moved() -> tuple[Rankings, Codes]:
+        groups, of = tested.remembered(("rankings", theta.tobytes()), lambda own: _grouped(own, theta))
+        return (groups if tested.strata is tested.own else groups.moved(tested.pair_rows)), of
+
+    return remembered(tested.memo, "rankings", (tested.strata,), moved)
+
+
+def _grouped(strata: Strata, theta: Matrix) -> tuple[Rankings, Codes]:
     order, starts = row_order(strata.queries, strata.rows)
     of = np.empty(len(order), dtype=np.int64)
     of[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
-    worth = strata.clicks @ tested.theta[: strata.rows.shape[1]]
+    worth = strata.clicks @ theta
     sums = [sum_by(of, strata.number * each, len(starts)) for each in (np.ones(len(of)), worth, worth**2)]
     first = order[starts]
     groups = Rankings(

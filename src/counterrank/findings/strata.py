@@ -115,6 +115,11 @@ class Strata:
             share=sample.share,
         )
 
+    def moved(self, rows: Codes) -> Strata:
+        """The same under pairs of which pair p is rows[p]: more of them, in the same order."""
+        keys = rows[self.pair] * self.rows.shape[1] + self.place
+        return replace(self, rows=np.where(self.inside, rows[self.rows], -1), keys=keys)
+
     @property
     def inside(self) -> NDArray[np.bool_]:
         return self.rows >= 0

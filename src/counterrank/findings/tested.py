@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import field
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,20 +17,28 @@ from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.result.row import Row
 from counterrank.setting.evidence import Evidence
+from counterrank.statistics.memo import Memo, remembered
 from counterrank.statistics.sample import Sample
 
 DRAWS = 1 << 13  # rankings of a policy, over all queries of the sample
 SOME, MUCH = 0.25, 1.0  # of half the interval: how large a bias matters, and how large a one makes it worthless
 
+T = TypeVar("T")
 Around = tuple[int, Codes, Sequence[Matrix] | Matrix]  # of a policy's rankings: its sign, their strata, and directions
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The sample in strata; `sides` are the policies of the answer, each with its sign: of a difference 1 and -1."""
+    """The sample in strata; `sides` are the policies of the answer, each with its sign: of a difference 1 and -1.
+
+    What goes by the sample alone is found of `own`, the same strata under the log's own pairs: pair p is now rows[p].
+    """
 
     strata: Strata
     sides: Sequence[tuple[int, Evidence]]
+    own: Strata
+    pair_rows: Codes
+    memo: Memo = field(default_factory=Memo, repr=False)
 
     @classmethod
     def of(cls, sample: Sample | None, sides: Sequence[tuple[int, Evidence]]) -> Tested | None:
@@ -36,7 +46,10 @@ class Tested:
         evidence = sides[0][1]
         if sample is None or not len(sample) or not evidence.of_clicks or all(side.same for _, side in sides):
             return None
-        return cls(Strata.of(sample), sides)
+        pairs = len(evidence.counts.pairs)
+        first, rows = sample.first or (sample, np.arange(pairs))
+        own = remembered(evidence.counts.memo, "strata", (first,), lambda: Strata.of(first))
+        return cls(own.moved(rows) if sample.first else own, sides, own, rows)
 
     @property
     def evidence(self) -> Evidence:
@@ -46,9 +59,17 @@ class Tested:
     def theta(self) -> Matrix:
         return self.evidence.weights
 
+    def remembered(self, name: object, make: Callable[[Strata], T]) -> T:
+        """What goes by the sample alone, whichever policies are judged."""
+        return remembered(self.evidence.counts.memo, name, (self.own,), lambda: make(self.own))
+
     @cached_property
     def appeal(self) -> Appeal:
-        return Appeal.of(self.strata, len(self.evidence.counts.pairs))
+        return self.remembered("appeal", self.own_appeal).moved(self.pair_rows, len(self.evidence.counts.pairs))
+
+    def own_appeal(self, own: Strata) -> Appeal:
+        """Of the log's own pairs."""
+        return Appeal.of(own, len(self.pair_rows))
 
     @cached_property
     def rate(self) -> Matrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from counterrank.setting.options import check_confidence, check_inside, check_ra
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
 from counterrank.statistics.counts import Counts
-from counterrank.threads import side_by_side
+from counterrank.threads import in_turn
 
 OPEN = "one end of the interval is open: nobody can tell how large a weight can be; a `clip` would say"
 
@@ -152,18 +153,12 @@ Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; c
 
 
 def estimates_of(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
-    """All estimates; those linear in clicks share one second pass over the rows. Those of pages run beside these."""
-    paged = [name for name in names if ESTIMATORS[name].weighs is Weighs.PAGES]
-
-    def of_pages() -> dict[str, Estimate | LinearEstimate]:
-        return {name: ESTIMATORS[name].estimate(evidence) for name in paged}
-
-    def others() -> dict[str, Estimate | LinearEstimate]:
-        return {name: ESTIMATORS[name].estimate(evidence) for name in names if name not in paged}
-
+    """All estimates, two at a time; those linear in clicks share one second pass over the rows."""
+    longest_first = sorted(names, key=lambda name: ESTIMATORS[name].weighs is not Weighs.PAGES)
+    jobs = [partial(ESTIMATORS[name].estimate, evidence) for name in longest_first]
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
-        one, other = side_by_side(others, of_pages) if paged else (others(), {})
-        done, joint = finished({name: {**one, **other}[name] for name in names}, evidence, run)
+        drafts = dict(zip(longest_first, in_turn(jobs), strict=True))
+        done, joint = finished({name: drafts[name] for name in names}, evidence, run)
     return done, {}, joint
 
 

@@ -29,19 +29,20 @@ def findings_of(case: Case) -> list[Finding]:
     """All that speaks for or against each estimate of a policy."""
     evidence = case.evidence
 
-    def of_users() -> tuple[Tested | None, list[Finding]]:
+    def of_users() -> tuple[list[Finding], list[Finding]]:
         tested = Tested.of(case.sample, [(1, evidence)])
         if tested is None:
-            return None, []
-        return tested, assumptions(tested, {name: case.estimator(name) for name in case.rows}, case.rows)
+            return [], disagreement(case, None)
+        judged = {name: case.estimator(name) for name in case.rows}
+        return assumptions(tested, judged, case.rows), disagreement(case, tested)
 
     def of_estimates() -> tuple[list[Finding], list[Finding]]:
         found = [finding for find in OF_ESTIMATORS for finding in find(case)]
         return found, click_model(evidence, map(case.estimator, case.rows))
 
     with one_thread_for_matrices():
-        (findings, of_model), (tested, assumed) = side_by_side(of_estimates, of_users)
-        return findings + assumed + disagreement(case, tested) + of_model + drift(evidence.counts)
+        (findings, of_model), (assumed, differing) = side_by_side(of_estimates, of_users)
+        return findings + assumed + differing + of_model + drift(evidence.counts)
 
 
 def headline(case: Case, findings: list[Finding]) -> str | None:

@@ -15,6 +15,7 @@ from counterrank.log.folders import Found, in_folder
 from counterrank.log.frames import IbisPart, open_frame
 from counterrank.log.log import Log
 from counterrank.log.long_form import LongPart
+from counterrank.log.opened import opened_before, remember_opened
 from counterrank.log.parts import ParquetPart, Part, TablePart
 from counterrank.log.schema import OPTIONAL, SEGMENT, check_columns, check_ignored, parse_ignored, resolve
 from counterrank.log.text import TextPart
@@ -52,6 +53,11 @@ def read_log(
         for name, value in named.items():
             raise InputError(f"`{name}={value}` comes too late for a log that is open: give it to read_log")
         return source
+    asked = (cluster, segment, sorted((columns or {}).items()), ignore, repair_repeats)
+    plain = bad_rows is None and format in (None, "counterrank") and time_unit is None
+    known = opened_before(source, asked) if plain else None
+    if known is not None:
+        return known
     mapping = check_columns({**(columns or {}), **named})
     unread = parse_ignored(ignore) if ignore is None or isinstance(ignore, str) else check_ignored(ignore)
     notes: list[str] = []
@@ -77,9 +83,12 @@ def read_log(
     if "items" not in found[0]:
         folded = LongPart(parts, found, name)
         parts, found = [folded], [{c: c for c in folded.columns}]
-    return Log(
+    log = Log(
         name=name, parts=parts, found=found, notes=tuple(notes), bad_rows=path, table=expression, repair=repair_repeats
     )
+    if plain:
+        remember_opened(source, asked, log)
+    return log
 
 
 def _resolved(

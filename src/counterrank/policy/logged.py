@@ -15,7 +15,7 @@ from counterrank.policy.base import BLOCK, BoundPolicy, Policy
 from counterrank.policy.stored import Stored
 from counterrank.policy.weighted import WeightedRankings
 from counterrank.statistics.cells import Cells
-from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.pairs import FEW, Pairs
 from counterrank.statistics.pairs import Table as PairTable
 
 
@@ -87,6 +87,7 @@ class LoggedShares(BoundPolicy):
         self.cells, shown = (cells, shown) if cells is not None else _filled(shown)
         of_query = np.diff(self.cells.starts[pairs.starts])  # (Q,) cells
         self.shares: NDArray[np.float64] = shown / np.repeat(self._per_query, of_query)  # (C,)
+        self._exposed: dict[bytes, NDArray[np.float64]] = {}  # of few looks, which several estimators ask for
         self._groups: WeightedRankings | None = None
         if queries is not None and rankings is not None and counts is not None:
             self._groups = WeightedRankings(pairs, queries, rankings, counts.astype(np.float64), self._per_query)
@@ -100,7 +101,12 @@ class LoggedShares(BoundPolicy):
         return self.cells.at(self.shares, rows, positions)
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.cells.weighed(self.shares, looks)
+        if len(self.shares) > FEW:
+            return self.cells.weighed(self.shares, looks)
+        key = looks.tobytes()
+        if key not in self._exposed:
+            self._exposed[key] = self.cells.weighed(self.shares, looks)
+        return self._exposed[key]
 
     quick = True
 

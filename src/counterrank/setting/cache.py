@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
@@ -36,10 +38,13 @@ class Cache:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], Any] = {}
+        self._making: defaultdict[tuple[object, ...], RLock] = defaultdict(RLock)
 
     def get(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         if key not in self._kept:
-            self._kept[key] = make()
+            with self._making[key]:  # who comes second waits
+                if key not in self._kept:
+                    self._kept[key] = make()
         found: T = self._kept[key]
         return found
 

@@ -1,4 +1,4 @@
-"""One pass over the log of a setting."""
+"""One pass over the log of a setting; a short log is counted once for all that is asked of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from counterrank.engine import Engine, open_engine
 from counterrank.engine.plan import Pass, Plan
 from counterrank.errors import NoneFound
 from counterrank.log import Log
+from counterrank.setting.counted import counted_before, remember
 from counterrank.setting.setting import Setting
 
 
@@ -17,9 +18,14 @@ def count(setting: Setting, plan: Plan, engine: str | Engine) -> Pass:
 
 def count_log(log: Log, plan: Plan, engine: str | Engine, whose: str) -> Pass:
     """The same of a log without a setting."""
+    opened = open_engine(engine)
+    if (known := counted_before(log, plan, opened)) is not None:
+        return known
     try:
-        return open_engine(engine).count(log, plan)
+        run = opened.count(log, plan)
     except NoneFound:
         raise NoneFound(
             f"{log.name}: {whose} rankings for none of the log's queries: are their ids the same?"
         ) from None
+    remember(log, plan, run)
+    return run

@@ -26,6 +26,7 @@ from counterrank.setting.options import (
     position_weights,
 )
 from counterrank.statistics.counts import Counts
+from counterrank.statistics.memo import remembered
 
 if TYPE_CHECKING:
     from counterrank.click.curve import Curve
@@ -176,7 +177,8 @@ class Setting:
             return Curve(kind=kind, examination=examination_curve(self.examination, positions))
         if Need.EXAMINATION not in needs:
             return Curve(kind="reciprocal", examination=reciprocal(positions))
-        found = curve_of(str(self.examination), counts.whole if counts.whole is not None else counts.tally)
+        kind, tally = str(self.examination), counts.whole if counts.whole is not None else counts.tally
+        found = remembered(counts.memo, ("curve", kind), (tally.shown, tally.clicked), lambda: curve_of(kind, tally))
         if found.kind == "reciprocal":
             return replace(found, examination=reciprocal(positions))
         return found.over(positions)

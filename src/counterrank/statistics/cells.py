@@ -14,9 +14,10 @@ from counterrank.records import dataclass
 from counterrank.statistics.pairs import FEW, add_runs, sum_by
 
 Vector = NDArray[np.float64]
-# of pairs under codes of one's own their row and query; of rows where their cells begin; the cells' positions; and of
-# pairs again where their cells begin if they are those of the positions from the first on, else -1
-LookedUp = tuple[Codes, Codes, Codes, Codes, Codes]
+# of pairs under codes of one's own their row and query; of rows where their cells begin; the cells' positions; and the
+# table of all cells, empty where it would be too large
+LookedUp = tuple[Codes, Codes, Codes, Codes, NDArray[np.int32]]
+LISTED = 1 << 22  # (pair, position) that a table of all cells may have: 16 MB
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,18 @@ class Cells:
 
     def looked_up(self, rows: Codes, queries: Codes) -> LookedUp:
         """What kernels find cells by, where pair p of theirs is rows[p] of ours and of the query queries[p]."""
-        sizes = np.diff(self.starts)
-        last = np.append(self.positions, -1)[self.starts[1:] - 1]
-        direct = np.where((sizes > 0) & (last == sizes - 1), self.starts[:-1], -1)
-        return rows, queries, self.starts, self.positions, np.append(direct, -1)[rows]
+        return rows, queries, self.starts, self.positions, self.listed
+
+    @property
+    def listed(self) -> NDArray[np.int32]:
+        """(P, K) the number of each cell, any where there is none; empty where that would be too large."""
+        found: NDArray[np.int32] | None = self.__dict__.get("_listed")
+        if found is None:
+            small = self.pairs * self.depth <= LISTED
+            found = np.zeros((self.pairs if small else 0, self.depth), dtype=np.int32)
+            _list(self.starts, self.positions, found)
+            self.__dict__["_listed"] = found
+        return found
 
     @property
     def full(self) -> bool:
@@ -277,17 +286,27 @@ def of_rankings(cells: Cells, tables: Sequence[Vector], rankings: Codes) -> Vect
     """(T, G) the sums of tables over the cells of each ranking, (G, K) rows of the pairs, -1 beyond its end."""
     out = np.zeros((len(tables), len(rankings)))
     if len(cells):
-        _of_rankings(cells.starts, cells.positions, tuple(tables), rankings, out)
+        _of_rankings(cells.starts, cells.positions, cells.listed, tuple(tables), rankings, out)
     return out
 
 
 @njit(nogil=True)
-def _of_rankings(starts: Any, positions: Any, tables: Any, rankings: Any, out: Any) -> None:  # pragma: no cover
+def _list(starts: Any, positions: Any, out: Any) -> None:  # pragma: no cover
+    for p in range(len(out)):
+        for c in range(starts[p], starts[p + 1]):
+            out[p, positions[c]] = c
+
+
+@njit(nogil=True)
+def _of_rankings(
+    starts: Any, positions: Any, listed: Any, tables: Any, rankings: Any, out: Any
+) -> None:  # fmt: skip  # pragma: no cover
     for g in range(len(rankings)):
         for k in range(rankings.shape[1]):
-            if rankings[g, k] < 0:
+            row = rankings[g, k]
+            if row < 0:
                 break
-            at = cell_at(starts, positions, rankings[g, k], k)
+            at = np.int64(listed[row, k]) if len(listed) else cell_at(starts, positions, row, k)
             for t in range(len(tables)):
                 out[t, g] += tables[t][at]
 

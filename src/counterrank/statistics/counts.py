@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from counterrank.statistics.cells import Cells, Places, Tally
 from counterrank.statistics.days import DaySums
 from counterrank.statistics.item_chances import ItemChances
 from counterrank.statistics.looks import LookCounts
+from counterrank.statistics.memo import Memo
 from counterrank.statistics.order import in_order
 from counterrank.statistics.pairs import FEW, Pairs, ranges, united
 from counterrank.statistics.patterns import Patterns
@@ -65,6 +66,7 @@ class Counts:
     patterns: Patterns | None = None
     days: DaySums | None = None  # where they were asked for
     item_chances: ItemChances | None = None  # of the cells, where rows have propensities of their items
+    memo: Memo | None = field(default=None, repr=False, compare=False)  # of a log that stays counted
 
     @property
     def total(self) -> int:

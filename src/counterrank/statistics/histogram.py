@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.records import dataclass
 
 SHIFT = 49  # of a 64-bit number, the sign, the exponent and three bits more remain: buckets are up to 1/8 wide
 BUCKETS = 1 << (64 - SHIFT)
+EQUAL = 1e-12  # relative: a variance below it is one of rounding
 NUDGE = 1 + 2.0**-30  # buckets begin a little below 1, 1.125, 1.25, …: whether a sum is 1 or 1 − 2⁻⁵³ must not matter
 
 
@@ -80,8 +83,54 @@ class Spreads:
     term: Histogram  # an impression's weighted reward
     weight: Histogram  # its mean weight
 
+    @classmethod
+    def dense(cls, table: NDArray[np.float64]) -> Spreads:
+        """From a (BUCKETS, 3, 2) table, as `add_groups` fills it."""
+        return cls(*(Histogram.dense(table[:, kind]) for kind in range(3)))
+
     def __add__(self, other: Spreads) -> Spreads:
         return Spreads(self.influence + other.influence, self.term + other.term, self.weight + other.weight)
+
+
+@njit(nogil=True)
+def add_groups(
+    n: Any, f: Any, f2: Any, from_zero: Any, slope: Any, level: Any, term: Any, weight: Any, out: Any
+) -> None:  # fmt: skip  # pragma: no cover
+    """Add the impressions of groups to `out`, (BUCKETS, 3, 2): count and sum of slope·reward + level, of slope·reward +
+    term, and of the weight. Of a group its impressions n, Σ reward f and Σ reward² f2 are known, as of two rewards.
+
+    From zero, these are 0 and f2/f, which is what happened where a page has one click or none. Else the mean, more and
+    less by the standard deviation.
+    """
+    nudged = np.empty(3)
+    bits = nudged.view(np.uint64)
+    shift = np.uint64(SHIFT)
+    for g in range(len(n)):
+        if from_zero:
+            low = 0.0
+            high = f2[g] / f[g] if f[g] > 0 else 0.0
+            often = min(f[g] / high, n[g]) if high > 0 else 0.0
+        else:
+            mean, square = f[g] / n[g], f2[g] / n[g]
+            variance = square - mean**2
+            deviation = np.sqrt(variance) if variance > EQUAL * square else 0.0
+            low, high, often = mean - deviation, mean + deviation, n[g] / 2
+        for number in range(2):
+            reward, count = (low, n[g] - often) if number == 0 else (high, often)
+            if count == 0:
+                continue
+            part = slope[g] * reward
+            nudged[0], nudged[1] = (part + level[g]) * NUDGE, (part + term[g]) * NUDGE
+            bucket = np.int64(bits[0] >> shift)
+            out[bucket, 0, 0] += count
+            out[bucket, 0, 1] += count * (part + level[g])
+            bucket = np.int64(bits[1] >> shift)
+            out[bucket, 1, 0] += count
+            out[bucket, 1, 1] += count * (part + term[g])
+        nudged[2] = weight[g] * NUDGE
+        bucket = np.int64(bits[2] >> shift)
+        out[bucket, 2, 0] += n[g]
+        out[bucket, 2, 1] += n[g] * weight[g]
 
 
 def bucket_of(values: NDArray[np.float64]) -> Codes:

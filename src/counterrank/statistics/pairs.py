@@ -88,7 +88,7 @@ class Pairs:
     @classmethod
     def _of_keys(cls, keys: Codes, query_ids: Ids, item_ids: Ids, lengths: Codes, positions: int) -> Pairs:
         """From query·2³² + item in any order, which are sorted where they stand."""
-        keys.sort()
+        keys.sort(kind="stable")  # they may be in order already, but for a few
         keys = keys[_first_of_equals(keys)]
         starts = np.searchsorted(keys, np.arange(len(query_ids) + 1) << 32)
         keys &= 0xFFFFFFFF

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ class Sample:
     impressions: Codes  # (G,)
     days: Codes  # (G,) NO_DAY where a row has none
     share: float  # of the counted impressions that are in it
+    first: tuple[Sample, Codes] | None = None  # the same under other pairs, and the row here of each of these
 
     @classmethod
     def gathered(
@@ -49,6 +51,11 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def moved(self, rows: Codes) -> Sample:
+        """The same under pairs of which pair p is rows[p]: more of them, in the same order."""
+        coded = np.where(self.coded >= 0, 2 * rows[self.coded >> 1] + (self.coded & 1), -1)
+        return replace(self, coded=coded.astype(np.int32), first=(self, rows))
 
     @property
     def rows(self) -> Codes:

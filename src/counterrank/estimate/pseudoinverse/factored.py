@@ -1,5 +1,7 @@
 """G†x of a symmetric positive semidefinite matrix G for a few x, by factoring it: a third of the work of inverting it.
 
+Matrices are packed: the lower triangle, row by row, so that row i begins at i(i + 1)/2.
+
 G_RR = LDLᵀ on the coordinates R that do not depend on earlier ones, as `pinv` tells them by their pivots. A coordinate
 s that does makes a vector e_s − L⁻ᵀl_s of G's null space, l_s being its row of L. With N orthonormal on these and
 Π = I − NNᵀ, G†x = Π·G_RR⁻¹·Πx and GG†x = Πx.
@@ -16,26 +18,29 @@ from counterrank.estimate.pseudoinverse.pinv import CLEAR, ZERO, orthonormal
 
 
 @njit(nogil=True)
-def factor(matrix: Any) -> Any:  # pragma: no cover
-    """Puts L below the diagonal of G and D on it; the rank, -1 where pivots leave a doubt, who depends on others."""
-    size, rank = len(matrix), 0
-    free = np.zeros(size, dtype=np.bool_)
+def factor(packed: Any, size: Any, free: Any) -> int:  # pragma: no cover
+    """Puts L below the diagonal of G and D on it, and into `free` who depends on others.
+
+    Gives the rank, -1 where pivots leave a doubt."""
+    rank, start = 0, 0
     scaled = np.empty(size)  # of a row, L times D
     for i in range(size):
-        row = matrix[i]
-        pivot = row[i]
+        row = packed[start : start + i + 1]
+        start += i + 1
+        pivot, above = row[i], 0
         for j in range(i):
-            scaled[j] = 0.0 if free[j] else row[j] - _dot(scaled, matrix[j], j)
-            row[j] = 0.0 if free[j] else scaled[j] / matrix[j, j]
+            other = packed[above : above + j + 1]
+            above += j + 1
+            scaled[j] = 0.0 if free[j] else row[j] - _dot(scaled, other, j)
+            row[j] = 0.0 if free[j] else scaled[j] / other[j]
             pivot -= row[j] * scaled[j]
-        if abs(pivot) <= ZERO * row[i]:
-            free[i] = True
-        elif not pivot >= CLEAR * row[i]:
-            return -1, free
-        else:
+        free[i] = abs(pivot) <= ZERO * row[i]
+        if not free[i]:
+            if not pivot >= CLEAR * row[i]:
+                return -1
             rank += 1
         row[i] = pivot
-    return rank, free
+    return rank
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
@@ -48,9 +53,9 @@ def _dot(one: Any, other: Any, size: Any) -> float:  # pragma: no cover
 
 
 @njit(nogil=True)
-def dependent(matrix: Any, rank: Any, free: Any) -> Any:  # pragma: no cover
+def dependent(packed: Any, rank: Any, free: Any) -> Any:  # pragma: no cover
     """Orthonormal vectors that span G's null space, from its factors."""
-    size = len(matrix)
+    size = len(free)
     null = np.zeros((size - rank, size))
     row = 0
     for s in range(size):
@@ -58,36 +63,36 @@ def dependent(matrix: Any, rank: Any, free: Any) -> Any:  # pragma: no cover
             null[row, s] = 1.0
             for k in range(s):
                 if not free[k]:
-                    null[row, k] = -matrix[s, k]
+                    null[row, k] = -packed[s * (s + 1) // 2 + k]
             for i in range(s - 1, -1, -1):
                 if not free[i]:
                     for k in range(i):
                         if not free[k]:
-                            null[row, k] -= matrix[i, k] * null[row, i]
+                            null[row, k] -= packed[i * (i + 1) // 2 + k] * null[row, i]
             row += 1
     orthonormal(null)
     return null
 
 
 @njit(nogil=True)
-def solved(matrix: Any, free: Any, null: Any, given: Any, out: Any, explained: Any) -> None:  # pragma: no cover
+def solved(packed: Any, free: Any, null: Any, given: Any, out: Any, explained: Any) -> None:  # pragma: no cover
     """G†x into `out`, and GG†x into `explained`."""
-    size = len(matrix)
+    size = len(free)
     for i in range(size):
         explained[i] = given[i]
     _without(null, explained)
     for i in range(size):
         out[i] = 0.0 if free[i] else explained[i]
-        if not free[i]:
-            for k in range(i):  # of coordinates that depend on others, `out` is 0
-                out[i] -= matrix[i, k] * out[k]
+        if not free[i]:  # of coordinates that depend on others, `out` is 0
+            out[i] -= _dot(out, packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2], i)
     for i in range(size):
         if not free[i]:
-            out[i] /= matrix[i, i]
+            out[i] /= packed[i * (i + 3) // 2]
     for i in range(size - 1, -1, -1):
         if not free[i]:
+            row = packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
             for k in range(i):
-                out[k] -= matrix[i, k] * out[i]
+                out[k] -= row[k] * out[i]
         else:
             out[i] = 0.0
     _without(null, out)
@@ -97,8 +102,6 @@ def solved(matrix: Any, free: Any, null: Any, given: Any, out: Any, explained: A
 def _without(null: Any, vector: Any) -> None:  # pragma: no cover
     """Takes out what lies in the span of orthonormal rows."""
     for n in range(len(null)):
-        dot = 0.0
-        for i in range(len(vector)):
-            dot += null[n, i] * vector[i]
+        dot = _dot(null[n], vector, len(vector))
         for i in range(len(vector)):
             vector[i] -= dot * null[n, i]

@@ -22,14 +22,30 @@ from counterrank.statistics.pairs import Table
 NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 
 
-class Filled(NamedTuple):
-    """Where each query's pairs and cells and each pair's cells begin, their positions, and q; then what is found: see
-    `LogGamma`."""
+class FewQueries(NamedTuple):
+    """What is known of a block of queries whatever the target is: nothing of those that have no few impressions.
 
-    pairs: Codes
+    A ranking is known by its cells, -1 beyond its end; `sums` has its impressions, Σ reward and Σ reward². The
+    rankings of a query begin at `starts`, `used` of them, and its packed factors at `at`.
+    """
+
+    starts: Codes
+    used: Codes
+    cells: Codes  # (R, K)
+    sums: Table  # (R, 3)
+    at: Codes
+    packed: Vector
+    rank: Codes  # of each query's G, -1 where pivots leave a doubt
+    free: Any  # (R,) whose pivots are 0
+    z: Vector  # (R,) G†y
+    expected: Vector  # (R,) GG†y
+    leverage: Vector  # (R,) the diagonal of GG†
+
+
+class Filled(NamedTuple):
+    """Where each query's cells begin, and q; then what is found: see `LogGamma`."""
+
     base: Codes
-    cells: Codes
-    positions: Codes
     target: Vector
     sigma2: Vector
     lost: Vector
@@ -53,28 +69,30 @@ class Sides(NamedTuple):
 
 @njit(nogil=True)
 def collect(
-    queries: Any, shown: Any, impressions: Any, reward: Any, reward2: Any, few: Any, starts: Any, first: Any, used: Any,
-    rows: Any, sums: Any,
+    queries: Any, shown: Any, impressions: Any, reward: Any, reward2: Any, few: Any, first: Any, cells: Any,
+    positions: Any, out: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
-    """Rankings of these queries, with their impressions, Σ reward and Σ reward²; each ranking once."""
+    """Rankings of these queries, each ranking once."""
+    starts, used, rows, sums = out[:4]
+    depth = shown.shape[1]
+    mine = np.empty(depth, dtype=np.int64)
     for g in range(len(queries)):
         if not few[queries[g]]:
             continue
         q = queries[g] - first
-        start = starts[q]
-        at = start
-        while at < start + used[q]:
-            same = True
-            for k in range(shown.shape[1]):
-                if rows[at, k] != shown[g, k]:
-                    same = False
-                    break
-            if same:
+        for k in range(depth):
+            mine[k] = cell_at(cells, positions, shown[g, k], k) if shown[g, k] >= 0 else -1
+        at, end = starts[q], starts[q] + used[q]
+        while at < end:
+            k = 0
+            while k < depth and rows[at, k] == mine[k]:
+                k += 1
+            if k == depth:
                 break
             at += 1
-        if at == start + used[q]:
-            for k in range(shown.shape[1]):
-                rows[at, k] = shown[g, k]
+        if at == end:
+            for k in range(depth):
+                rows[at, k] = mine[k]
             used[q] += 1
         sums[at, 0] += impressions[g]
         sums[at, 1] += reward[g]
@@ -91,32 +109,26 @@ def _sum(values: Any) -> float:  # pragma: no cover
 
 
 @njit(nogil=True)
-def overlaps(q: Any, rows: Any, root: Any, filled: Any) -> Any:  # pragma: no cover
-    """G of one query's rankings: for each position, rankings that show the same pair there are listed one by one."""
-    size, begin = len(rows), filled.pairs[q]
-    out = np.zeros((size, size))
-    head, after = np.empty(filled.pairs[q + 1] - begin, dtype=np.int64), np.empty(size, dtype=np.int64)
-    for k in range(rows.shape[1]):
-        for p in range(len(head)):
-            head[p] = -1
-        for i in range(size):
-            if rows[i, k] < 0:
-                continue
-            p = rows[i, k] - begin
-            after[i], head[p] = head[p], i
-            j = i
-            while j >= 0:
-                out[i, j] += 1.0
-                j = after[j]
-    for i in range(size):
+def overlaps(begin: Any, end: Any, rows: Any, root: Any, out: Any) -> None:  # pragma: no cover
+    """G of one query's rankings, packed, whose cells are `begin` to `end`: the rankings that show a cell are listed."""
+    head, after = np.full(end - begin, -1, dtype=np.int64), np.empty(rows.shape, dtype=np.int64)
+    start = 0
+    for i in range(len(rows)):
+        for k in range(rows.shape[1]):
+            if rows[i, k] >= 0:
+                cell = rows[i, k] - begin
+                after[i, k], head[cell] = head[cell], i
+                j = i
+                while j >= 0:
+                    out[start + j] += 1.0
+                    j = after[j, k]
         for j in range(i + 1):
-            out[i, j] *= root[i] * root[j]
-            out[j, i] = out[i, j]
-    return out
+            out[start + j] *= root[i] * root[j]
+        start += i + 1
 
 
 @njit(nogil=True)
-def sides(q: Any, rows: Any, sums: Any, filled: Any) -> Any:  # pragma: no cover
+def sides(q: Any, rows: Any, sums: Any, target: Any) -> Any:  # pragma: no cover
     """What is known of one query before G is inverted."""
     size, total = len(rows), _sum(sums[:, 0])
     out = Sides(
@@ -127,36 +139,49 @@ def sides(q: Any, rows: Any, sums: Any, filled: Any) -> Any:  # pragma: no cover
         out.root[i] = np.sqrt(sums[i, 0] / total)
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
-                out.s[i] += filled.target[cell_at(filled.cells, filled.positions, rows[i, k], k)]
+                out.s[i] += target[rows[i, k]]
         out.s[i] *= out.root[i]
         out.y[i] = sums[i, 1] / (out.root[i] * total)
     return out
 
 
 @njit(nogil=True)
-def solve(
-    first: Any, last: Any, few: Any, starts: Any, used: Any, rows: Any, sums: Any, filled: Any, doubt: Any
-) -> None:  # fmt: skip  # pragma: no cover
-    """All queries of a block, but for those whose pivots leave a doubt."""
+def factor_all(first: Any, last: Any, few: Any, base: Any, target: Any, block: Any) -> None:  # pragma: no cover
+    """The factors of all queries of a block, and what follows from them alone."""
+    starts, used, cells, sums, places, packed, rank, free, z, expected, leverage = block
     for q in range(first, last):
         if few[q]:
-            begin = starts[q - first]
-            end = begin + used[q - first]
-            at = sides(q, rows[begin:end], sums[begin:end], filled)
-            matrix = overlaps(q, rows[begin:end], at.root, filled)
-            rank, free = factor(matrix)
-            if rank < 0:
-                doubt[q - first] = True
-                continue
-            null = dependent(matrix, rank, free)
-            solved(matrix, free, null, at.s, at.v, at.expected)
-            solved(matrix, free, null, at.v, at.again, at.expected)
-            solved(matrix, free, null, at.y, at.z, at.expected)
-            for i in range(end - begin):
-                at.leverage[i] = 1.0
-                for n in range(len(null)):
-                    at.leverage[i] -= null[n, i] ** 2
-            finish(q, at, rows[begin:end], sums[begin:end], filled)
+            begin, size = starts[q - first], used[q - first]
+            mine = slice(begin, begin + size)
+            at = sides(q, cells[mine], sums[mine], target)
+            gram = packed[places[q - first] : places[q - first + 1]]
+            overlaps(base[q], base[q + 1], cells[mine], at.root, gram)
+            rank[q - first] = factor(gram, size, free[mine])
+            if rank[q - first] >= 0:
+                null = dependent(gram, rank[q - first], free[mine])
+                solved(gram, free[mine], null, at.y, z[mine], expected[mine])
+                for i in range(size):
+                    leverage[begin + i] = 1.0
+                    for n in range(len(null)):
+                        leverage[begin + i] -= null[n, i] ** 2
+
+
+@njit(nogil=True)
+def solve(first: Any, last: Any, few: Any, block: Any, filled: Any) -> None:  # pragma: no cover
+    """All queries of a block, but for those whose pivots leave a doubt."""
+    starts, used, cells, sums, places, packed, rank, free, z, expected, leverage = block
+    for q in range(first, last):
+        if few[q] and rank[q - first] >= 0:
+            mine = slice(starts[q - first], starts[q - first] + used[q - first])
+            at = sides(q, cells[mine], sums[mine], filled.target)
+            gram = packed[places[q - first] : places[q - first + 1]]
+            null = dependent(gram, rank[q - first], free[mine])
+            solved(gram, free[mine], null, at.s, at.v, at.expected)
+            solved(gram, free[mine], null, at.v, at.again, at.expected)
+            for i in range(used[q - first]):
+                j = starts[q - first] + i
+                at.z[i], at.expected[i], at.leverage[i] = z[j], expected[j], leverage[j]
+            finish(q, at, cells[mine], sums[mine], filled)
 
 
 @njit(nogil=True)
@@ -179,14 +204,14 @@ def by_inverse(gram: Any, inverse: Any, at: Any) -> None:  # pragma: no cover
 @njit(nogil=True)
 def finish(q: Any, at: Any, rows: Any, sums: Any, filled: Any) -> None:  # pragma: no cover
     """What is found of one query."""
-    base, cells, positions, target, sigma2, lost, out, u, phi = filled[1:]
+    base, target, sigma2, lost, out, u, phi = filled
     known = np.zeros(base[q + 1] - base[q])
     for i in range(len(rows)):
         root, v = at.root[i], at.v[i]
         sigma2[q] += v**2
         for k in range(rows.shape[1]):
-            if rows[i, k] >= 0:
-                cell = cell_at(cells, positions, rows[i, k], k)
+            cell = rows[i, k]
+            if cell >= 0:
                 known[cell - base[q]] += root * v
                 u[cell] += root * at.again[i]
                 phi[cell] += root * at.z[i]

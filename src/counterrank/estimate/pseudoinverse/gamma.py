@@ -18,10 +18,11 @@ from counterrank.ids import Codes
 from counterrank.policy.product import BoundSlots
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.counts import Counts
-from counterrank.statistics.pairs import Table
+from counterrank.statistics.memo import remembered
 
 THREADS = 2
 BLOCK = (32 << 20) // THREADS  # entries of the matrices that a thread holds at a time: all threads together 256 MB
+KEPT = 1 << 24  # entries of the matrices whose factors are kept for the next target: 64 MB
 QUICK = 1 << 18  # the same where rankings are found quickly: 2 MB, which stay in a processor's cache
 
 
@@ -94,39 +95,64 @@ class LogGamma:
         """One block of queries: Γ̂ added up, inverted, and used on the same rankings."""
         (first, last), cells = block, self.counts.cells
         few = self.few[first:last]
+        if few.any():
+            self._solve_few(first, last)
+        if few.all():
+            return
         offsets = np.concatenate([[0], np.cumsum(np.where(few, 0, self.dims[first:last] ** 2))])
         gamma = np.zeros(int(offsets[-1]))
-        starts = np.concatenate([[0], np.cumsum(np.where(few, self.sizes[first:last], 0))])
-        used = np.zeros(last - first, dtype=np.int64)
-        rows, sums = np.empty((int(starts[-1]), cells.depth), dtype=np.int64), np.zeros((int(starts[-1]), 3))
         places = Places(self.base, cells.starts, cells.positions, self.dims, self.few, offsets, first, gamma)
         assert self.counts.pages is not None  # noqa: S101 - the plan asked for them
         for c in self.counts.pages.chunks(first, last):
             _add(c.queries, c.rows, c.impressions, c.reward, places, theta)
-            if few.any():
-                pi_few.collect(c.queries, c.rows, c.impressions, c.reward, c.reward2, self.few, starts, first, used,
-                             rows, sums)  # fmt: skip
-        self._solve_few(first, last, starts, used, rows, sums)
-        if few.all():
-            return
         self._solve(last, places, theta, u, phi)
         for c in self.counts.pages.chunks(first, last):
             _weigh(c.queries, c.rows, c.impressions, c.reward, c.reward2, places, u, phi, self._n, self.sums)
 
-    def _solve_few(self, first: int, last: int, starts: Codes, used: Codes, rows: Codes, sums: Table) -> None:
-        doubt, cells = np.zeros(last - first, dtype=bool), self.counts.cells
+    def _solve_few(self, first: int, last: int) -> None:
+        """Factors go by the log alone: of one that stays counted they are kept, where they are not too large."""
+        counts = self.counts
+        large = self._slots[1].any() or int((self.sizes[self.few] ** 2).sum()) > KEPT
+        memo = None if large else counts.memo
+        sources = counts.shown, counts.clicked, counts.impressions, counts.reward
+        block = remembered(memo, ("factors", first, last), sources, lambda: self._factored(first, last))
         filled = pi_few.Filled(
-            pairs=self.counts.pairs.starts, base=self.base, cells=cells.starts, positions=cells.positions,
-            target=self.target, sigma2=self.sigma2, lost=self.lost, sums=self.sums, u=self.u, phi=self.phi,
+            base=self.base, target=self.target, sigma2=self.sigma2, lost=self.lost, sums=self.sums, u=self.u,
+            phi=self.phi,
         )  # fmt: skip
-        pi_few.solve(first, last, self.few, starts, used, rows, sums, filled, doubt)
-        for q in np.flatnonzero(doubt):
-            mine = slice(starts[q], starts[q] + used[q])
-            at = pi_few.sides(first + q, rows[mine], sums[mine], filled)
-            gram = pi_few.overlaps(first + q, rows[mine], at.root, filled)
+        pi_few.solve(first, last, self.few, block, filled)
+        for q in np.flatnonzero(block.rank < 0):
+            mine = slice(block.starts[q], block.starts[q] + block.used[q])
+            rows, sums = block.cells[mine], block.sums[mine]
+            at, size = pi_few.sides(first + q, rows, sums, self.target), len(rows)
+            packed, gram = np.zeros(size * (size + 1) // 2), np.zeros((size, size))
+            pi_few.overlaps(self.base[first + q], self.base[first + q + 1], rows, at.root, packed)
+            gram[np.tril_indices(size)] = packed
+            gram = np.maximum(gram, gram.T)  # of which no number is below 0
             inverse, self.condition[first + q] = pseudoinverse(gram)
             pi_few.by_inverse(gram, inverse, at)
-            pi_few.finish(first + q, at, rows[mine], sums[mine], filled)
+            pi_few.finish(first + q, at, rows, sums, filled)
+
+    def _factored(self, first: int, last: int) -> pi_few.FewQueries:
+        few, cells, pages = self.few[first:last], self.counts.cells, self.counts.pages
+        assert pages is not None  # noqa: S101 - the plan asked for them
+        starts = np.concatenate([[0], np.cumsum(np.where(few, self.sizes[first:last], 0))])
+        size, used = int(starts[-1]), np.zeros(last - first, dtype=np.int64)
+        rows, sums = np.empty((size, cells.depth), dtype=np.int64), np.zeros((size, 3))
+        for c in pages.chunks(first, last):
+            pi_few.collect(
+                c.queries, c.rows, c.impressions, c.reward, c.reward2, self.few, first, cells.starts, cells.positions,
+                (starts, used, rows, sums),
+            )  # fmt: skip
+        at = np.concatenate([[0], np.cumsum(used * (used + 1) // 2)])
+        none = np.zeros((3, size))
+        block = pi_few.FewQueries(
+            starts=starts, used=used, cells=rows, sums=sums, at=at, packed=np.zeros(int(at[-1])),
+            rank=np.full(last - first, 0), free=np.zeros(size, dtype=np.bool_),
+            z=none[0], expected=none[1], leverage=none[2],
+        )  # fmt: skip
+        pi_few.factor_all(first, last, self.few, self.base, self.target, block)
+        return block
 
     def _solve(self, last: int, places: Places, theta: Vector, u: Vector, phi: Vector) -> None:
         pairs, n, first = self.counts.pairs, self._n, places.first
