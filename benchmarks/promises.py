@@ -121,16 +121,37 @@ def against_sql(folder: Path, size: str, turns: int) -> dict[str, float]:
     }
 
 
+WARM = """
+import random, sys, time
+import pyarrow as pa, pyarrow.parquet as pq
+import counterrank as cr
+log, table, turns = sys.argv[1], pq.read_table(sys.argv[2]), int(sys.argv[3])
+
+def target(seed):
+    rng, pages = random.Random(seed), table.column("items").to_pylist()
+    for page in pages:
+        at = rng.randrange(len(page) - 1)
+        page[at], page[at + 1] = page[at + 1], page[at]
+    return pa.table({"query": table.column("query"), "items": pages})
+
+def seconds(log, target):
+    start = time.perf_counter()
+    cr.evaluate(log, target)
+    return time.perf_counter() - start
+
+rows = pq.read_table(log)
+seconds(log, target(0))
+print(min(seconds(log, target(1 + turn)) for turn in range(turns)))
+print(min(seconds(rows, target(1 + turn)) for turn in range(turns)))
+"""
+
+
 def warm_call(folder: Path, turns: int) -> dict[str, float]:
-    """Seconds of a second call in one Python process."""
+    """Seconds of further calls in one Python process, each with another target: of a log that was asked about before,
+    and of one that never was, from an Arrow table."""
     files = make_log(folder, 100_000, "int", 0)
-    code = (
-        "import sys, time, counterrank as cr\n"
-        "def call():\n"
-        "    start = time.perf_counter(); cr.evaluate(sys.argv[1], sys.argv[2]); return time.perf_counter() - start\n"
-        f"print(min([call() for _ in range({turns + 2})][1:]))"
-    )
-    return {"1e5-warm-call": float(run([sys.executable, "-c", code, files.log, files.table]).said)}
+    known, unknown = run([sys.executable, "-c", WARM, files.log, files.table, str(turns + 2)]).said.split()
+    return {"1e5-warm-call": float(known), "1e5-warm-call-new-log": float(unknown)}
 
 
 def first_run(folder: Path, turns: int) -> dict[str, float]:

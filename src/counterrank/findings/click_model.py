@@ -52,7 +52,7 @@ def click_model(evidence: Evidence, estimators: Iterable[Estimator]) -> list[Fin
     out = []
     for estimator in estimators:
         if estimator.misfits is not None:
-            found = _remembered_misfits(evidence, estimator.curve(evidence))
+            found = _remembered_misfits(evidence, estimator)
             out.append(_finding(estimator.name, *found, *estimator.misfits))
     return out
 
@@ -76,9 +76,10 @@ def _finding(name: str, position: Misfit, cells: Misfit, fails: str, deep: str) 
     return Finding("click-model", "trust", f"the log's clicks agree with what {name} assumes", [name], numbers)
 
 
-def _remembered_misfits(evidence: Evidence, curve: Vector) -> tuple[Misfit, Misfit]:
-    counts, name = evidence.counts, ("misfits", curve.tobytes())
-    return remembered(counts.memo, name, (counts.shown, counts.clicked), lambda: misfits(evidence, curve))
+def _remembered_misfits(evidence: Evidence, estimator: Estimator) -> tuple[Misfit, Misfit]:
+    counts, curve = evidence.counts, estimator.curve(evidence)
+    sources = counts.shown, counts.clicked, curve.tobytes()
+    return remembered(counts.memo, ("misfits", estimator.name), sources, lambda: misfits(evidence, curve))
 
 
 def misfits(evidence: Evidence, curve: Vector) -> tuple[Misfit, Misfit]:

@@ -63,7 +63,7 @@ def rankings(tested: Tested) -> tuple[Rankings, Codes]:
     theta = tested.theta[: tested.strata.rows.shape[1]]
 
     def moved() -> tuple[Rankings, Codes]:
-        groups, of = tested.remembered(("rankings", theta.tobytes()), lambda own: _grouped(own, theta))
+        groups, of = tested.remembered("rankings", lambda own: _grouped(own, theta), theta.tobytes())
         return (groups if tested.strata is tested.own else groups.moved(tested.pair_rows)), of
 
     return remembered(tested.memo, "rankings", (tested.strata,), moved)

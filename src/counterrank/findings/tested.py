@@ -59,9 +59,9 @@ class Tested:
     def theta(self) -> Matrix:
         return self.evidence.weights
 
-    def remembered(self, name: object, make: Callable[[Strata], T]) -> T:
-        """What goes by the sample alone, whichever policies are judged."""
-        return remembered(self.evidence.counts.memo, name, (self.own,), lambda: make(self.own))
+    def remembered(self, name: str, make: Callable[[Strata], T], *others: object) -> T:
+        """What goes by the sample, and by these others, whichever policies are judged."""
+        return remembered(self.evidence.counts.memo, name, (self.own, *others), lambda: make(self.own))
 
     @cached_property
     def appeal(self) -> Appeal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +10,8 @@ T = TypeVar("T")
 
 class Memo:
     """Results by name, each beside the objects it was made of. Of others it is made anew, in the place of the old one.
+
+    Bytes are the same if they are equal, all else if it is the same object.
 
     >>> memo, log = Memo(), [1, 2]
     >>> memo.of("sum", (log,), lambda: sum(log)), memo.of("sum", (log,), lambda: 0), memo.of("sum", ([3],), lambda: 3)
@@ -22,12 +23,16 @@ class Memo:
 
     def of(self, name: object, sources: tuple[object, ...], make: Callable[[], T]) -> T:
         known = self._kept.get(name)
-        if known is not None and all(map(operator.is_, known[0], sources)):
+        if known is not None and all(map(_same, known[0], sources)):
             found: T = known[1]
             return found
         made = make()
         self._kept[name] = sources, made
         return made
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other or (isinstance(one, bytes) and one == other)
 
 
 def remembered(memo: Memo | None, name: object, sources: tuple[object, ...], make: Callable[[], T]) -> T:
