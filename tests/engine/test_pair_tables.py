@@ -95,7 +95,7 @@ def test_moments_are_those_of_a_plain_loop(estimators, listed, monkeypatch):
     weight, offset = rng.normal(size=(2, len(cells), estimators))
     scale, constant = rng.random((estimators, positions)), rng.normal(size=(estimators, 1))
     out, cross = np.zeros((1, estimators, 4)), np.zeros((estimators, estimators))
-    spread = np.zeros((1 << 15, estimators, 3, 2))
+    spread = np.zeros((estimators, 3, 1 << 15, 2))
     monkeypatch.setattr("counterrank.statistics.cells.LISTED", pairs * positions if listed else 0)
     where = cells.looked_up(np.arange(pairs), np.zeros(pairs, dtype=np.int64))
     assert len(where[4]) == (pairs if listed else 0)
@@ -114,7 +114,7 @@ def test_moments_are_those_of_a_plain_loop(estimators, listed, monkeypatch):
     assert len(r) > size / 4
     np.testing.assert_allclose(out[0].T, [r.sum(0), (r**2).sum(0), mean.sum(0), (mean**2).sum(0)], rtol=1e-9)
     np.testing.assert_allclose(np.tril(cross), np.tril(r.T @ r), rtol=1e-9)
-    sums = spread.sum(axis=0)
+    sums = spread.sum(axis=2)
     np.testing.assert_allclose(sums[:, :, 0], len(r))
     np.testing.assert_allclose(sums[:, :, 1].T, [(r + constant.T).sum(0), term.sum(0), mean.sum(0)], rtol=1e-9)
 

@@ -16,7 +16,7 @@ def test_groups_are_two_rewards_each(from_zero: bool) -> None:
     rewards = [rng.integers(0, 2, int(k)).astype(float) if from_zero else rng.normal(1, 2, int(k)) for k in n]
     f, f2 = (np.array([(each**power).sum() for each in rewards]) for power in (1, 2))
     slope, level, term, weight = rng.normal(size=(4, size))
-    out = np.zeros((BUCKETS, 3, 2))
+    out = np.zeros((3, BUCKETS, 2))
     add_groups(n, f, f2, from_zero, slope, level, term, weight, out)
     if from_zero:  # single clicks: what happened
         points = [(g, reward) for g, each in enumerate(rewards) for reward in each]

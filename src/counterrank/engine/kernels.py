@@ -251,9 +251,10 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
             p = v >> 1
             if dense:
                 tally[p, k, 0] += m
-                tally[p, k, 1] += m * (v & 1)
             if v & 1:
                 value += theta[k]
+                if dense:
+                    tally[p, k, 1] += m
             if possible:
                 group = next_key(group, pair_item[p], secret)
                 if groups_wanted == 1 and k == 0:  # the beginnings of wanted rankings are wanted too
@@ -389,7 +390,7 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
     """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ; table[c] holds the weights of all estimators, then their offsets,
-    c being a cell; w̄ is the mean weight over the positions. spread[b, e, i] holds count and sum in bucket b of
+    c being a cell; w̄ is the mean weight over the positions. spread[e, i, b] holds count and sum in bucket b of
     influences (i = 0), terms (1) and mean weights (2).
     """
     rows, pair_query, starts, positions, listed = cells
@@ -440,21 +441,22 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
                     t0 += scale[e, k] * table[c, e]
             weight[e], term[e], total[e] = w0, t0, r0 + t0
         m = float(impressions[r]) if weighted else 1.0
+        once = 1.0 / length
         for e in range(estimators):
-            mean, value, influence = weight[e] / length, total[e], total[e] + constant[e, q]
+            mean, value = weight[e] * once, total[e]
+            values, means = m * value, m * mean
             for other in range(e + 1):
-                cross[e, other] += m * value * total[other]
-            nudged[e, 0], nudged[e, 1], nudged[e, 2] = influence * NUDGE, term[e] * NUDGE, mean * NUDGE
-            bucket = np.int64(bits[e, 0] >> np.uint64(SHIFT))
-            spread[bucket, e, 0, 0] += m
-            spread[bucket, e, 0, 1] += m * influence
-            bucket = np.int64(bits[e, 1] >> np.uint64(SHIFT))
-            spread[bucket, e, 1, 0] += m
-            spread[bucket, e, 1, 1] += m * term[e]
-            bucket = np.int64(bits[e, 2] >> np.uint64(SHIFT))
-            spread[bucket, e, 2, 0] += m
-            spread[bucket, e, 2, 1] += m * mean
-            out[q, e, 0] += m * value
-            out[q, e, 1] += m * value * value
-            out[q, e, 2] += m * mean
-            out[q, e, 3] += m * mean * mean
+                cross[e, other] += values * total[other]
+            out[q, e, 0] += values
+            out[q, e, 1] += values * value
+            out[q, e, 2] += means
+            out[q, e, 3] += means * mean
+            weight[e] = mean
+        for e in range(estimators):
+            total[e] += constant[e, q]
+            nudged[e, 0], nudged[e, 1], nudged[e, 2] = total[e] * NUDGE, term[e] * NUDGE, weight[e] * NUDGE
+            for i in range(3):
+                number = total[e] if i == 0 else term[e] if i == 1 else weight[e]
+                bucket = np.int64(bits[e, i] >> np.uint64(SHIFT))
+                spread[e, i, bucket, 0] += m
+                spread[e, i, bucket, 1] += m * number

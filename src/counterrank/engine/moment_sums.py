@@ -29,7 +29,7 @@ class MomentSums:
         self.coefficients, self.units = coefficients, units
         estimators = len(coefficients.scale)
         self.out = np.zeros((len(coefficients.counts.impressions), estimators, 4))
-        self.spread = np.zeros((THREADS, BUCKETS, estimators, 3, 2))  # each thread fills its own
+        self.spread = np.zeros((THREADS, estimators, 3, BUCKETS, 2))  # each thread fills its own
         self.cross = np.zeros((THREADS, estimators + APART, estimators))[:, :estimators]
         self._one = Lock()
 
@@ -64,7 +64,7 @@ class MomentSums:
             list(pool.map(work, range(THREADS)))
 
     def done(self) -> Moments:
-        spreads = [Spreads.dense(each) for each in self.spread.sum(axis=0).transpose(1, 0, 2, 3)]
+        spreads = [Spreads.dense(each) for each in self.spread.sum(axis=0)]
         half = self.cross.sum(axis=0)  # one side of the diagonal
         units = self.units
         return Moments(self.out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())

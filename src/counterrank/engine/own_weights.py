@@ -126,8 +126,8 @@ def _sum(query, impressions, term, total, weight, constant, out, cross, spread):
             for i in range(3):
                 nudged[i] = number[i] * NUDGE
                 bucket = np.int64(bits[i] >> np.uint64(SHIFT))
-                spread[bucket, e, i, 0] += m
-                spread[bucket, e, i, 1] += m * number[i]
+                spread[e, i, bucket, 0] += m
+                spread[e, i, bucket, 1] += m * number[i]
             out[q, e, 0] += m * total[e, r]
             out[q, e, 1] += m * total[e, r] * total[e, r]
             out[q, e, 2] += m * weight[e, r]

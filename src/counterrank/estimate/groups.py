@@ -53,7 +53,7 @@ def moments(evidence: Evidence, chunks: Chunks, influence: Influence) -> GroupMo
 
 def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads:
     """How influences, terms and weights are spread."""
-    out = np.zeros((BUCKETS, 3, 2))
+    out = np.zeros((3, BUCKETS, 2))
     for chunk in _pieces(chunks):
         moved = influence(chunk)
         add_groups(

@@ -13,7 +13,7 @@ NOTHING = Histogram.of([])
 def of_all(evidence: Evidence, value: float) -> Spreads:
     """Every impression weighs 1."""
     counts, one = evidence.counts, np.ones(len(evidence.counts.impressions))
-    out = np.zeros((BUCKETS, 3, 2))
+    out = np.zeros((3, BUCKETS, 2))
     add_groups(
         counts.impressions.astype(np.float64), counts.reward, counts.reward2, evidence.of_clicks, one,
         one * (counts.origin - value), one * counts.origin, one, out,

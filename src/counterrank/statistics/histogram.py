@@ -85,8 +85,8 @@ class Spreads:
 
     @classmethod
     def dense(cls, table: NDArray[np.float64]) -> Spreads:
-        """From a (BUCKETS, 3, 2) table, as `add_groups` fills it."""
-        return cls(*(Histogram.dense(table[:, kind]) for kind in range(3)))
+        """From a (3, BUCKETS, 2) table, as `add_groups` fills it."""
+        return cls(*map(Histogram.dense, table))
 
     def __add__(self, other: Spreads) -> Spreads:
         return Spreads(self.influence + other.influence, self.term + other.term, self.weight + other.weight)
@@ -96,7 +96,7 @@ class Spreads:
 def add_groups(
     n: Any, f: Any, f2: Any, from_zero: Any, slope: Any, level: Any, term: Any, weight: Any, out: Any
 ) -> None:  # fmt: skip  # pragma: no cover
-    """Add the impressions of groups to `out`, (BUCKETS, 3, 2): count and sum of slope·reward + level, of slope·reward +
+    """Add the impressions of groups to `out`, (3, BUCKETS, 2): count and sum of slope·reward + level, of slope·reward +
     term, and of the weight. Of a group its impressions n, Σ reward f and Σ reward² f2 are known, as of two rewards.
 
     From zero, these are 0 and f2/f, which is what happened where a page has one click or none. Else the mean, more and
@@ -122,15 +122,15 @@ def add_groups(
             part = slope[g] * reward
             nudged[0], nudged[1] = (part + level[g]) * NUDGE, (part + term[g]) * NUDGE
             bucket = np.int64(bits[0] >> shift)
-            out[bucket, 0, 0] += count
-            out[bucket, 0, 1] += count * (part + level[g])
+            out[0, bucket, 0] += count
+            out[0, bucket, 1] += count * (part + level[g])
             bucket = np.int64(bits[1] >> shift)
-            out[bucket, 1, 0] += count
-            out[bucket, 1, 1] += count * (part + term[g])
+            out[1, bucket, 0] += count
+            out[1, bucket, 1] += count * (part + term[g])
         nudged[2] = weight[g] * NUDGE
         bucket = np.int64(bits[2] >> shift)
-        out[bucket, 2, 0] += n[g]
-        out[bucket, 2, 1] += n[g] * weight[g]
+        out[2, bucket, 0] += n[g]
+        out[2, bucket, 1] += n[g] * weight[g]
 
 
 def bucket_of(values: NDArray[np.float64]) -> Codes:
