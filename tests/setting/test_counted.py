@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterrank as cr
-from counterrank.engine import Embedded
+from counterrank.engine import Embedded, Plan
 from counterrank.setting import counted
+from counterrank.setting.counting import count_log
+from counterrank.statistics.store import read_counts
 
 ITEMS = [f"i{n}" for n in range(7)]
 QUERIES = ["q1", "q2", "q3"]
@@ -209,3 +211,15 @@ def test_long_logs_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     log = cr.read_log(rows(8, "plain"))
     cr.evaluate(log, targets()[0])
     assert log not in counted._COUNTED
+
+
+def test_counts_that_stay_can_be_saved(tmp_path: Path) -> None:
+    """What was made of them is left out."""
+    log, plan = cr.read_log(rows(9, "plain")), Plan(metric="clicks", weights=np.ones)
+    for _ in range(2):
+        counts = count_log(log, plan, "duckdb", "there are").counts
+        assert counts.memo is not None
+        counts.save(tmp_path / "counts.npz")
+        found = read_counts(tmp_path / "counts.npz")
+        assert found.memo is None
+        assert found.total == counts.total

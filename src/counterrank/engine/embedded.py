@@ -279,8 +279,9 @@ class EmbeddedPass:
 
     def _query_of(self, pairs: int) -> Codes:
         """The final code of the query of each pair of the coder."""
-        if self._rows_known[0] is not None:
-            return np.asarray(self._rows_known[2])
+        known = self._rows_known  # which another thread may set anew
+        if known[0] is not None:
+            return np.asarray(known[2])
         return np.asarray(self.new_query[self.coder.pairs.query[:pairs]])
 
     def sample(self, pairs: Pairs) -> Sample:
@@ -333,8 +334,9 @@ class EmbeddedPass:
 
     def _rows_of(self, pairs: Pairs) -> Codes:
         """The row in `pairs` of each pair of the coder, -1 for pairs of queries that were not asked for."""
-        if pairs is self._rows_known[0]:
-            return np.asarray(self._rows_known[1])
+        known = self._rows_known
+        if pairs is known[0]:
+            return np.asarray(known[1])
         used, new_item = self.coder.used, self.new_item
         if pairs.item_ids is not self.item_ids:  # items that the log never shows have been added
             new_item = pairs.item_ids.codes(self.item_ids.texts)[new_item]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from counterrank.setting.need import Need
 from counterrank.setting.options import check_confidence, check_inside, check_range, number_of
 from counterrank.setting.plan import plan_for
 from counterrank.setting.question import Question
-from counterrank.statistics.counts import Counts
+from counterrank.statistics.counts import SHORT, Counts
 from counterrank.threads import in_turn
 
 OPEN = "one end of the interval is open: nobody can tell how large a weight can be; a `clip` would say"
@@ -154,12 +155,18 @@ Weighed = tuple[dict[str, Estimate], dict[str, ClipChoice], Joint]  # by name; c
 
 def estimates_of(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:
     """All estimates, two at a time; those linear in clicks share one second pass over the rows."""
-    longest_first = sorted(names, key=lambda name: ESTIMATORS[name].weighs is not Weighs.PAGES)
-    jobs = [partial(ESTIMATORS[name].estimate, evidence) for name in longest_first]
+    paged = [name for name in names if ESTIMATORS[name].weighs is Weighs.PAGES]  # which take longest
+    others = [name for name in names if name not in paged]
+    short = len(evidence.counts.cells) <= SHORT  # else two that go by clicks would take too much memory at once
+    groups = [paged, *([name] for name in others)] if short else [paged, others]
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told below
-        drafts = dict(zip(longest_first, in_turn(jobs), strict=True))
+        drafts = dict(chain.from_iterable(in_turn([partial(_drafts, group, evidence) for group in groups])))
         done, joint = finished({name: drafts[name] for name in names}, evidence, run)
     return done, {}, joint
+
+
+def _drafts(names: Sequence[str], evidence: Evidence) -> list[tuple[str, Estimate | LinearEstimate]]:
+    return [(name, ESTIMATORS[name].estimate(evidence)) for name in names]
 
 
 def _auto(names: Sequence[str], evidence: Evidence, run: Pass) -> Weighed:

@@ -62,8 +62,9 @@ def warm(names: Sequence[str] = ()) -> Iterator[Warmed]:
         if name not in WARMED:
             raise unknown("command", name, WARMED)
     folder = temporary.Folder()
-    kinds = ((40, 8, 5, True), (3, 4, 3, True), (40, 8, 5, False), (400, 8, 5, True))  # the last outgrows first tables
-    logs = [_made(Path(folder.name), *each) for each in kinds]
+    few = ((40, 8, 5, True), (3, 4, 3, True), (40, 8, 5, False), (400, 8, 5, True))  # the last outgrows first tables
+    logs = [_made(Path(folder.name), 600, *each) for each in few]
+    logs += [_made(Path(folder.name), 40_000, 40, 8, 5, whole) for whole in (True, False)]  # which come in batches
     for name in names or WARMED:
         start, before = time.perf_counter(), compiled.made()
         for log in logs:
@@ -71,15 +72,14 @@ def warm(names: Sequence[str] = ()) -> Iterator[Warmed]:
         yield Warmed(name, compiled.made() - before, time.perf_counter() - start)
 
 
-def _made(folder: Path, queries: int, items: int, positions: int, whole: bool) -> _Made:
+def _made(folder: Path, rows: int, queries: int, items: int, positions: int, whole: bool) -> _Made:
     """A log of many queries with few impressions each, or of few with many."""
     rng = np.random.default_rng(0)
-    rows = 600
     query = rng.integers(0, queries, rows)
     shown = rng.random((rows, items)).argsort(axis=1)[:, :positions]
     clicked = (rng.random(shown.shape) < 0.3 / np.arange(1, positions + 1)).astype(np.int8)
     day = [f"2024-01-0{1 + d}" for d in rng.integers(0, 3, rows)]
-    name, ends = f"{queries}-{'whole' if whole else 'text'}", np.arange(0, rows * positions + 1, positions)
+    name, ends = f"{rows}-{queries}-{'whole' if whole else 'text'}", np.arange(0, rows * positions + 1, positions)
 
     def ids(values: np.ndarray, what: str) -> pa.Array:
         return pa.array(values if whole else [f"{what}-{value}" for value in values])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,15 +22,17 @@ class Memo:
 
     def __init__(self) -> None:
         self._kept: dict[object, tuple[tuple[object, ...], Any]] = {}
+        self._making: defaultdict[object, RLock] = defaultdict(RLock)
 
     def of(self, name: object, sources: tuple[object, ...], make: Callable[[], T]) -> T:
-        known = self._kept.get(name)
-        if known is not None and all(map(_same, known[0], sources)):
-            found: T = known[1]
-            return found
-        made = make()
-        self._kept[name] = sources, made
-        return made
+        with self._making[name]:  # who comes while it is made waits
+            known = self._kept.get(name)
+            if known is not None and all(map(_same, known[0], sources)):
+                found: T = known[1]
+                return found
+            made = make()
+            self._kept[name] = sources, made
+            return made
 
 
 def _same(one: object, other: object) -> bool:

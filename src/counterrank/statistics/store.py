@@ -49,11 +49,16 @@ def save_counts(counts: Counts, path: str | Path) -> None:
         file.write(content)
 
 
+def stored_fields() -> list[str]:
+    """What of counts a file holds: all but what was made of them."""
+    return [each.name for each in fields(Counts) if each.name != "memo"]
+
+
 def packed_counts(counts: Counts) -> bytes:
     """Counts as the bytes of such a file."""
     arrays: Arrays = {}
     numbers: dict[str, Any] = {}
-    for name in (each.name for each in fields(counts)):
+    for name in stored_fields():
         value = getattr(counts, name)
         _put(name, sum_chunks(value) if name in _GROUPS and value is not None else value, arrays, numbers)
     head = json.dumps({"format": FORMAT, "version": VERSION, "numbers": numbers})
@@ -106,7 +111,7 @@ def unpacked_counts(data: bytes) -> Counts:
     if head.get("version") != VERSION:
         raise InputError(f"the file is of version {str(head.get('version'))[:20]}, but this program reads {VERSION}")
     numbers = dict(head["numbers"])
-    counts = Counts(**{each.name: _get(each.name, arrays, numbers) for each in fields(Counts)})
+    counts = Counts(**{name: _get(name, arrays, numbers) for name in stored_fields()})
     if arrays or numbers:
         raise InputError(f"the file holds {min([*arrays, *numbers])!r}, which no counts have")
     _check(counts)
