@@ -6,6 +6,8 @@ import math
 
 from counterrank.limits import NOISE
 
+ROUNDING = 1e-13  # by which a share may be off though nothing is wrong
+
 
 def number(value: float | None, digits: int = 4) -> str:
     """A number for people: as many digits as say something.
@@ -41,12 +43,14 @@ def plain_zero(text: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people, told apart from none and all of it.
+    """A share for people, told apart from none and all of it, but for rounding.
 
     >>> percent(0.1234), percent(0.00012), percent(1.0), percent(0.99952), percent(0.99999), percent(1.01658)
     ('12.3%', '0.012%', '100%', '99.95%', '99.999%', '101.7%')
+    >>> percent(0.9999999999999998), percent(1.0000000000000002)
+    ('100%', '100%')
     """
-    if share in (0.0, 1.0):
+    if share == 0.0 or abs(share - 1.0) < ROUNDING:
         return f"{share:.0%}"
     if 0.999 < share < 1.0:
         digits = next((digits for digits in range(2, 12) if round(100 * share, digits) < 100.0), 12)

@@ -137,6 +137,8 @@ def test_rows_are_read_once(passes: list[str]) -> None:
     for target in (one, other, several, one):
         cr.evaluate(log, target)
     assert len(passes) == 1
+    cr.evaluate(log, dict(reversed(one.items())))  # the same queries in another order
+    assert len(passes) == 1
     cr.evaluate(log, fewer)  # has not all queries
     assert len(passes) == 2
     cr.evaluate(log, soft)  # of which all rankings are looked at
@@ -173,6 +175,25 @@ def test_an_open_log_sees_that_its_file_changed(tmp_path: Path) -> None:
     cr.evaluate(log, target)
     settled(path, rows(6, "plain"), before=50.0)
     assert cr.evaluate(log, target).value("ip") == cr.evaluate(pq.read_table(path), target).value("ip")
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(
+    tmp_path: Path, passes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, target = tmp_path / "log.parquet", targets()[0]
+    settled(path, rows(5, "plain"))
+    log, count = cr.read_log(path), Embedded.count
+
+    def changing(self: Embedded, log: Any, plan: Any) -> Any:
+        found = count(self, log, plan)
+        settled(path, rows(6, "plain"), before=50.0)
+        return found
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Embedded, "count", changing)
+        cr.evaluate(log, target)
+    cr.evaluate(log, target)
+    assert len(passes) == 2
 
 
 def test_a_file_that_was_written_just_now_is_read_again(tmp_path: Path, passes: list[str]) -> None:

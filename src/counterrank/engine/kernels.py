@@ -441,9 +441,8 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
                     t0 += scale[e, k] * table[c, e]
             weight[e], term[e], total[e] = w0, t0, r0 + t0
         m = float(impressions[r]) if weighted else 1.0
-        once = 1.0 / length
         for e in range(estimators):
-            mean, value = weight[e] * once, total[e]
+            mean, value = weight[e] / length, total[e]
             values, means = m * value, m * mean
             for other in range(e + 1):
                 cross[e, other] += values * total[other]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,19 @@ from counterrank.errors import InputError
 from counterrank.ids import is_text
 from counterrank.late import Late
 from counterrank.log.days import day_numbers
-from counterrank.log.parts import DatabasePart, Part, Wanted, connect, connect_apart, identifier, stream, streamed, told
+from counterrank.log.parts import (
+    DatabasePart,
+    ParquetPart,
+    Part,
+    Wanted,
+    check_room,
+    connect,
+    connect_apart,
+    identifier,
+    stream,
+    streamed,
+    told,
+)
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import click_number, whole_float
 from counterrank.log.text import TextPart, read_by_row
@@ -86,6 +99,7 @@ class LongPart:
                     yield batch
             return
         except (pa.ArrowException, OSError, duckdb.Error) as error:
+            check_room(self.name, error)
             if came or slower is None:
                 why = f"not readable as a log in long form ({told(error)}): mend the file"
                 raise InputError(f"{self.name}: {why}") from None
@@ -106,19 +120,36 @@ class LongPart:
         raise InputError(f"{self.name}: a folded log cannot be folded again")
 
     def _sorted(self, long: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
+        needed = [{c: names[c] for c in (*long, "impression", "position")} for names in self.wanted]
+        types = [part.types(names) for part, names in zip(self.parts, needed, strict=True)]
+        # whole numbers are sorted sooner than their digits
+        whole = not self.textual and all(pa.types.is_signed_integer(each["impression"]) for each in types)
         selects = []
-        for number, (part, names) in enumerate(zip(self.parts, self.wanted, strict=True)):
-            needed = {c: names[c] for c in (*long, "impression", "position")}
-            inner = part.relation(needed, connection)
-            types = part.types(needed)
-            chosen = ", ".join(_as(c, types[c], part.textual) for c in needed)
+        for number, (part, names, kinds) in enumerate(zip(self.parts, needed, types, strict=True)):
+            chosen = ", ".join(_as(c, kinds[c], part.textual, whole) for c in names)
             chosen += ", problem_" if isinstance(part, TextPart) and part.by_row else ", 0 AS problem_"
-            selects.append(f"SELECT {chosen}, row_number() OVER () AS row_, {number} AS part_ FROM ({inner})")  # noqa: S608
+            rows, numbered = _numbered(part, names, connection)
+            selects.append(f"SELECT {chosen}, {numbered} AS row_, {number} AS part_ FROM ({rows})")  # noqa: S608
         return f"SELECT * FROM ({' UNION ALL '.join(selects)}) ORDER BY impression, position, part_, row_"  # noqa: S608
 
 
-def _as(column: str, kind: pa.DataType, textual: bool) -> str:
+def _numbered(part: Part, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> tuple[str, str]:
+    """The rows of a part for SQL, and what tells the number of each: to count them in a window takes one thread."""
+    if isinstance(part, ParquetPart) and "file_row_number" not in part.columns:
+        return part.relation(wanted, connection, numbered=True), "file_row_number + 1"
+    rows = part.relation(wanted, connection)
+    if not isinstance(part, TextPart) or part.by_row:
+        return rows, "row_number() OVER ()"
+    name = f"read_{uuid.uuid4().hex}"
+    connection.execute(f"CREATE TEMP TABLE {name} AS {rows}")  # in the order of the file
+    return f"SELECT *, rowid AS place_ FROM {name}", "place_ + 1"  # noqa: S608
+
+
+def _as(column: str, kind: pa.DataType, textual: bool, whole: bool) -> str:
+    """A column as it is sorted and folded; `whole`: impressions are whole numbers in every part."""
     quoted = identifier(column)
+    if column == "impression" and whole:
+        return quoted
     if column in ("impression", "query", "item") and pa.types.is_floating(kind):
         return f"{whole_float(quoted)} AS {quoted}"
     if column == "impression":

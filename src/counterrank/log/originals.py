@@ -44,7 +44,8 @@ class Originals:
             except (OSError, EOFError, ValueError, csv.Error):
                 pass  # the batch has to do
         row = batch.slice(i, 1).to_pylist()[0]
-        whose = {"impression": row["impression_"]} if "impression_" in row else {}
+        named = row.get("impression_")
+        whose = {"impression": None if named is None else str(named)} if "impression_" in row else {}
         return whose | {name: value for name, value in row.items() if name not in _HIDDEN}
 
     @cached_property

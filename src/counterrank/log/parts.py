@@ -122,12 +122,17 @@ def streamed(connection: duckdb.DuckDBPyConnection, sql: str, name: str, kind: s
     try:
         yield from stream(connection, sql)
     except (pa.ArrowException, OSError, duckdb.Error) as error:
-        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
-            raise InputError(
-                f"{name}: does not fit in memory, and the temporary folder has no room: make room there, or "
-                "set TMPDIR to a larger disk"
-            ) from None
+        check_room(name, error)
         raise InputError(f"{name}: not readable as {kind} ({told(error)}): mend the file") from None
+
+
+def check_room(name: str, error: Exception) -> None:
+    """An error where this one says that there is no room for a source's rows."""
+    if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
+        raise InputError(
+            f"{name}: does not fit in memory, and the temporary folder has no room: make room there, or "
+            "set TMPDIR to a larger disk"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -229,8 +234,12 @@ class ParquetPart:
     def _damaged(self, error: Any) -> InputError:
         return InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew")
 
-    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection) -> str:
-        return select(wanted, f"read_parquet({pattern(self.path)}, hive_partitioning=false)")
+    def relation(self, wanted: Wanted, connection: duckdb.DuckDBPyConnection, *, numbered: bool = False) -> str:
+        """`numbered`: with a column `file_row_number`, from 0."""
+        if not numbered:
+            return select(wanted, f"read_parquet({pattern(self.path)}, hive_partitioning=false)")
+        rows = f"read_parquet({pattern(self.path)}, hive_partitioning=false, file_row_number=true)"
+        return select({**wanted, "file_row_number": "file_row_number"}, rows)
 
 
 def _together(metadata: Any) -> Iterator[list[int]]:

@@ -30,17 +30,19 @@ class Counted:
     version: Version
 
 
+SORTED = 1 << 16  # queries that are put in order to compare them
 _COUNTED: WeakKeyDictionary[Log, Counted] = WeakKeyDictionary()
 
 
-def remember(log: Log, plan: Plan, run: Pass) -> None:
-    """Keep the pass, if it is one of a short log; it takes the place of the one before."""
+def remember(log: Log, plan: Plan, run: Pass, version: Version | None) -> None:
+    """Keep the pass, if it is one of a short log, and its files are those that they were when it began; it takes the
+    place of the one before."""
     _COUNTED.pop(log, None)
-    if not isinstance(run, EmbeddedPass) or not run.short or one_answer():
+    if version is None or not isinstance(run, EmbeddedPass) or not run.short or one_answer():
         return
     if log.known is not None or log.bad_rows is not None:  # bad rows are written anew for every question
         return
-    if (version := version_of(log.parts)) is not None:
+    if version_of(log.parts) == version:
         _COUNTED[log] = Counted(plan, run.detached(), version)
 
 
@@ -64,7 +66,7 @@ def _alike(one: Plan, other: Plan, positions: int) -> bool:
     return (
         all(getattr(one, name) == getattr(other, name) for name in plain)
         and np.array_equal(one.weights(positions), other.weights(positions))
-        and _same(one.queries, other.queries)
+        and _same_ids(one.queries, other.queries)
     )
 
 
@@ -73,6 +75,13 @@ def _same_rankings(one: Plan, other: Plan) -> bool:
     if isinstance(a, WantedRankings) and isinstance(b, WantedRankings):
         return _same(a.queries, b.queries) and _same(a.items, b.items)
     return isinstance(a, str) and isinstance(b, str) and a == b
+
+
+def _same_ids(one: pa.Array | None, other: pa.Array | None) -> bool:
+    """In whatever order."""
+    if one is None or other is None or len(one) != len(other) or len(one) > SORTED:
+        return _same(one, other)
+    return _same(one, other) or _same(one.sort(), other.sort())
 
 
 def _same(one: pa.Array | None, other: pa.Array | None) -> bool:

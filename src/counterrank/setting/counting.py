@@ -6,6 +6,7 @@ from counterrank.engine import Engine, open_engine
 from counterrank.engine.plan import Pass, Plan
 from counterrank.errors import NoneFound
 from counterrank.log import Log
+from counterrank.log.version import version_of
 from counterrank.setting.counted import counted_before, remember
 from counterrank.setting.setting import Setting
 
@@ -21,11 +22,12 @@ def count_log(log: Log, plan: Plan, engine: str | Engine, whose: str) -> Pass:
     opened = open_engine(engine)
     if (known := counted_before(log, plan, opened)) is not None:
         return known
+    version = version_of(log.parts)
     try:
         run = opened.count(log, plan)
     except NoneFound:
         raise NoneFound(
             f"{log.name}: {whose} rankings for none of the log's queries: are their ids the same?"
         ) from None
-    remember(log, plan, run)
+    remember(log, plan, run, version)
     return run
