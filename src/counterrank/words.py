@@ -47,11 +47,11 @@ def percent(share: float) -> str:
 
     >>> percent(0.1234), percent(0.00012), percent(1.0), percent(0.99952), percent(0.99999), percent(1.01658)
     ('12.3%', '0.012%', '100%', '99.95%', '99.999%', '101.7%')
-    >>> percent(0.9999999999999998), percent(1.0000000000000002)
-    ('100%', '100%')
+    >>> percent(0.9999999999999998), percent(1.0000000000000002), percent(7.6e-34)
+    ('100%', '100%', '0%')
     """
-    if share == 0.0 or abs(share - 1.0) < ROUNDING:
-        return f"{share:.0%}"
+    if abs(share) < NOISE or abs(share - 1.0) < ROUNDING:
+        return plain_zero(f"{share:.0%}")
     if 0.999 < share < 1.0:
         digits = next((digits for digits in range(2, 12) if round(100 * share, digits) < 100.0), 12)
         return f"{100 * share:.{digits}f}%"
