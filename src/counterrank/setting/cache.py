@@ -62,16 +62,18 @@ class Recent(Generic[T]):
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[ref[NDArray[Any]], T]] = {}
+        self._making = RLock()
 
     def of(self, array: NDArray[Any], make: Callable[[], T]) -> T:
-        found = self._kept.get(id(array))
-        if found is not None and found[0]() is array:
-            return found[1]
-        made = make()
-        for old in list(self._kept)[: 1 - self.MOST]:
-            self._kept.pop(old, None)
-        self._kept[id(array)] = ref(array), made
-        return made
+        with self._making:  # who asks for the same meanwhile waits, instead of making it again
+            found = self._kept.get(id(array))
+            if found is not None and found[0]() is array:
+                return found[1]
+            made = make()
+            for old in list(self._kept)[: 1 - self.MOST]:
+                self._kept.pop(old, None)
+            self._kept[id(array)] = ref(array), made
+            return made
 
 
 def shared(*, target: bool, clip: bool) -> Callable[[Callable[[E], T]], Callable[[E], T]]:
