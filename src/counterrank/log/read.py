@@ -53,7 +53,8 @@ def read_log(
         for name, value in named.items():
             raise InputError(f"`{name}={value}` comes too late for a log that is open: give it to read_log")
         return source
-    asked = (cluster, segment, sorted((columns or {}).items()), ignore, repair_repeats)
+    named_so = dict(columns) if isinstance(columns, Mapping) else columns  # a copy, which nobody changes
+    asked = (cluster, segment, named_so, ignore, repair_repeats)
     plain = bad_rows is None and format in (None, "counterrank") and time_unit is None
     known = opened_before(source, asked) if plain else None
     if known is not None:
