@@ -244,3 +244,16 @@ def test_counts_that_stay_can_be_saved(tmp_path: Path) -> None:
         found = read_counts(tmp_path / "counts.npz")
         assert found.memo is None
         assert found.total == counts.total
+
+
+def test_an_item_that_was_never_shown_may_change_how_pi_is_solved() -> None:
+    """Of a query whose cells are all shown, and more than its impressions, a smaller matrix does only then."""
+    pages = [[ITEMS[(shift + step * k) % 5] for k in range(3)] for shift in range(5) for step in (1, 2)]
+    clicks = [[int((n + k) % 3 == 0) for k in range(3)] for n in range(len(pages))]
+    queries = ["q"] * len(pages) + ["r"] * 2  # one that a smaller matrix does for anyway
+    table = pa.table({"query": queries, "items": pages + pages[:2], "clicks": clicks + clicks[:2]})
+    log = cr.read_log(table)
+    for target in (pages[0], ["i0", "i6", "i1"], pages[3], ["i6", "i2", "i3"]):
+        judged = {"q": target, "r": pages[1]}
+        again, anew = (cr.evaluate(each, judged) for each in (log, cr.read_log(table)))
+        same(json.loads(again.to_json()), json.loads(anew.to_json()))

@@ -114,7 +114,8 @@ class LogGamma:
         counts = self.counts
         large = self._slots[1].any() or int((self.sizes[self.few] ** 2).sum()) > KEPT
         memo = None if large else counts.memo
-        sources = counts.shown, counts.clicked, counts.impressions, counts.reward
+        few = self.few[first:last].tobytes()  # which also goes by the items that a target adds
+        sources = counts.shown, counts.clicked, counts.impressions, counts.reward, few
         block = remembered(memo, ("factors", first, last), sources, lambda: self._factored(first, last))
         filled = pi_few.Filled(
             base=self.base, target=self.target, sigma2=self.sigma2, lost=self.lost, sums=self.sums, u=self.u,
