@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from counterrank import temporary
 from counterrank.errors import InputError
 from counterrank.late import Late
+from counterrank.log.plain_parquet import plain_columns
 from counterrank.records import dataclass
 
 if TYPE_CHECKING:
@@ -200,11 +201,31 @@ class ParquetPart:
     ) -> Iterator[pa.RecordBatch]:
         columns = list(dict.fromkeys(wanted.values()))
         try:
+            found = plain_columns(file, metadata, number, self._kinds(columns, named), wanted.get("clicks"))
+            rest, before = [name for name in columns if name not in found], 0
+            if not rest:
+                for batch in pa.table(found).to_batches(max_chunksize=BATCH_ROWS):
+                    yield _renamed(batch, wanted)
+                return
             one = pq.ParquetFile(file, metadata=metadata, read_dictionary=named)
-            for batch in one.iter_batches(BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False):
+            for batch in one.iter_batches(BATCH_ROWS, row_groups=[number], columns=rest, use_threads=False):
+                for name, array in found.items():
+                    batch = batch.append_column(name, array.slice(before, len(batch)))
+                before += len(batch)
                 yield _renamed(batch, wanted)
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
+
+    def _kinds(self, columns: Sequence[str], named: Sequence[str]) -> dict[str, pa.DataType]:
+        """The types that columns come in, those of texts that the file has once each being dictionaries."""
+        once, kinds = pa.dictionary(pa.int32(), pa.string()), {}
+        for name in columns:
+            kinds[name] = self.schema.field(name).type
+            if name in named:
+                kinds[name] = once
+            elif any(path.startswith(f"{name}.") for path in named):
+                kinds[name] = pa.list_(once)
+        return kinds
 
     def _opened(self) -> tuple[pa.NativeFile, pq.FileMetaData]:
         """The file, opened once for all threads, which read it at places of their own."""

@@ -64,7 +64,7 @@ def warm(names: Sequence[str] = ()) -> Iterator[Warmed]:
     folder = temporary.Folder()
     few = ((40, 8, 5, True), (3, 4, 3, True), (40, 8, 5, False), (400, 8, 5, True))  # the last outgrows first tables
     logs = [_made(Path(folder.name), 600, *each) for each in few]
-    logs += [_made(Path(folder.name), 40_000, 40, 8, 5, whole) for whole in (True, False)]  # which come in batches
+    logs += [_made(Path(folder.name), 80_000, 40, 8, 5, whole) for whole in (True, False)]  # which come in row groups
     for name in names or WARMED:
         start, before = time.perf_counter(), compiled.made()
         for log in logs:
@@ -88,7 +88,7 @@ def _made(folder: Path, rows: int, queries: int, items: int, positions: int, who
     listed = [pa.ListArray.from_arrays(pa.array(ends, pa.int32()), each) for each in lists]
     table = pa.table({"query": ids(query, "query"), "items": listed[0], "clicks": listed[1], "day": day})
     log, scores = folder / f"log-{name}.parquet", folder / f"scores-{name}.parquet"
-    pq.write_table(table, log)
+    pq.write_table(table, log, row_group_size=40_000)
     each, item = np.repeat(np.arange(queries), items), np.arange(queries * items)
     worth = rng.normal(size=len(item))
     pq.write_table(pa.table({"query": ids(each, "query"), "item": ids(item, "item"), "score": worth}), scores)
