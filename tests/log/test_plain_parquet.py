@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterrank.errors import InputError
-from counterrank.log import read_log
+from counterrank.log import plain_parquet, read_log
+from counterrank.log.parquet_pages import NotPlain, pages
 from counterrank.log.parts import ParquetPart
 from counterrank.log.plain_parquet import WORTH, plain_columns
 
@@ -221,6 +222,31 @@ def test_damaged_files_are_told_of_and_crash_nothing(tmp_path: Path) -> None:
                         codes.validate(full=False)
                         assert codes.indices.to_numpy().max() < len(codes.dictionary)
     assert left > 50
+
+
+# a page of data by its older layout, of no bytes: kind 0, size 0, packed 0, then the struct of field 5, whose first field
+# is the number of values
+HEAD = bytes.fromhex("15 00 15 00 15 00 2c")
+
+
+@pytest.mark.parametrize(
+    "count",
+    ["1c 00", "15 01", "15 ff ff ff ff ff ff ff ff 7f", "18 02 61 61"],
+    ids=["a struct", "negative", "huge", "a text"],
+)
+def test_a_number_of_values_that_is_none_is_left_to_arrow(count: str) -> None:
+    rest = bytes.fromhex("15 00 15 06 15 06 00 00")
+    [page] = pages(pa.py_buffer(HEAD + bytes.fromhex("15 00") + rest), "UNCOMPRESSED", (0, 0))
+    assert page.count == 0
+    with pytest.raises(NotPlain):
+        list(pages(pa.py_buffer(HEAD + bytes.fromhex(count) + rest), "UNCOMPRESSED", (0, 0)))
+
+
+def test_large_chunks_are_left_to_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(made(np.random.default_rng(14)), path)
+    monkeypatch.setattr(plain_parquet, "_MOST", ROWS)
+    assert set(plain(path)) == {"query", "propensity"}
 
 
 def test_a_file_that_ends_early_is_damaged(tmp_path: Path) -> None:

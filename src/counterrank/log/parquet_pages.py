@@ -21,6 +21,7 @@ _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
 # fields of a header, and of what it says of a page of each kind
 _KIND, _SIZE, _PACKED, _OF = 1, 2, 3, {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
 _LARGEST = 1 << 27  # bytes of a page
+_MOST = 1 << 31  # values of a page
 _DEEPEST = 4
 _TRUE, _FALSE, _BYTE, _WHOLE, _DOUBLE, _TEXT, _STRUCT = 1, 2, 3, (4, 5, 6), 7, 8, 12  # types of fields
 Bytes = NDArray[np.uint8]
@@ -62,6 +63,7 @@ def pages(content: pa.Buffer, codec: str, levels: tuple[int, int]) -> Iterator[P
 
 def _page(packed: pa.Buffer, codec: str, kind: int, header: dict[int, Any], levels: tuple[int, int]) -> Page:
     own, size = header[_OF[kind]], _size(header[_SIZE], _LARGEST)
+    count = _size(own[1], _MOST)
     if kind == _DATA_V2:
         defined, repeated = (_size(own[field], packed.size) for field in (5, 6))
         if own[2] or defined + repeated > min(packed.size, size):
@@ -70,11 +72,11 @@ def _page(packed: pa.Buffer, codec: str, kind: int, header: dict[int, Any], leve
         rest = packed.slice(defined + repeated)
         values = _unpacked(rest, codec if own.get(7, True) else "UNCOMPRESSED", size - defined - repeated)
         first, then = before[:repeated], before[repeated:]
-        return Page(content=values, count=own[1], encoding=own[4], repetition=first, definition=then)
+        return Page(content=values, count=count, encoding=own[4], repetition=first, definition=then)
     content = _unpacked(packed, codec, size)
     if kind == _DICTIONARY:
         encoding = PLAIN if own[2] in INDEXED else own[2]  # by its older name
-        return Page(content=content, count=own[1], encoding=encoding, is_dictionary=True)
+        return Page(content=content, count=count, encoding=encoding, is_dictionary=True)
     parts: list[Bytes | None] = []
     at = 0
     for highest, encoded in zip(levels, (own[4], own[3]), strict=True):
@@ -86,7 +88,7 @@ def _page(packed: pa.Buffer, codec: str, kind: int, header: dict[int, Any], leve
             at += 4
         parts.append(content[at : at + length] if highest else None)
         at += length
-    return Page(content=content, at=at, count=own[1], encoding=own[2], repetition=parts[0], definition=parts[1])
+    return Page(content=content, at=at, count=count, encoding=own[2], repetition=parts[0], definition=parts[1])
 
 
 def _size(said: int, most: int) -> int:

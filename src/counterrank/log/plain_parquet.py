@@ -22,7 +22,7 @@ from counterrank.log.parquet_pages import CODECS, INDEXED, PLAIN, NotPlain, Page
 from counterrank.log.parquet_runs import all_defined, cut_texts, look_up, row_starts
 
 WORTH = 4096  # values of a page from which on it is worth its header
-_MOST = 1 << 28  # values of a chunk
+_MOST = 1 << 24  # values of a chunk, which is held as a whole: 128 MB
 
 
 def plain_columns(
