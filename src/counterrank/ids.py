@@ -15,7 +15,8 @@ from counterrank.errors import InputError
 from counterrank.records import dataclass
 
 Codes = NDArray[np.int64]
-MANY = 1 << 17  # ids from which Arrow's own table of them would be several times as large as they are
+FEW = 64  # ids that Arrow finds as quickly
+KEPT = 1 << 20  # ids whose table is kept for who asks next: 8 MB
 _SHORT = r"\A(0|-?[1-9][0-9]{0,17})\z"  # what an integer prints as, if it surely has 64 bits
 _SECRET = np.frombuffer(os.urandom(16), dtype=np.uint64) | np.uint64(1)
 
@@ -83,10 +84,22 @@ class Ids:
 
     def codes(self, texts: pa.Array) -> Codes:
         """The code of each text, -1 where it is not known."""
-        if len(self) >= MANY and texts.type == self.texts.type == pa.string() and not texts.null_count:
-            return _found(self.texts, texts)
+        if len(self) > FEW and _plain(texts) and _plain(self.texts):
+            out = np.empty(len(texts), dtype=np.int64)
+            _look_up(*_bytes(self.texts), *_bytes(texts), self._slots(), _SECRET, out)
+            return out
         found = pc.index_in(texts, value_set=self.texts)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def _slots(self) -> NDArray[np.int32]:
+        """The table by which texts are found, four bytes a slot: kept where they are not too many."""
+        slots: NDArray[np.int32] | None = self.__dict__.get("_table")
+        if slots is None:
+            slots = np.zeros(1 << (2 * len(self) - 1).bit_length(), dtype=np.int32)
+            _enter(*_bytes(self.texts), slots, _SECRET)
+            if len(self) <= KEPT:
+                self.__dict__["_table"] = slots
+        return slots
 
     def native(self, codes: Codes) -> list[Any]:
         """The ids of these codes as they came: integers as integers, text as text."""
@@ -107,12 +120,8 @@ class Ids:
         return self.texts
 
 
-def _found(ids: pa.Array, texts: pa.Array) -> Codes:
-    """The place of each text among the ids, -1 for none, by a table of four bytes a slot."""
-    slots = np.zeros(1 << (2 * len(ids) - 1).bit_length(), dtype=np.int32)
-    out = np.empty(len(texts), dtype=np.int64)
-    _look_up(*_bytes(ids), *_bytes(texts), slots, _SECRET, out)
-    return out
+def _plain(texts: pa.Array) -> bool:
+    return isinstance(texts, pa.StringArray) and not texts.null_count
 
 
 def _bytes(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
@@ -148,11 +157,15 @@ def _slot(ends, data, at, known_ends, known, slots, secret):  # type: ignore[no-
 
 
 @njit(nogil=True)
-def _look_up(known_ends, known, ends, data, slots, secret, out):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for code in range(len(known_ends) - 1):
-        slot = _slot(known_ends, known, code, known_ends, known, slots, secret)
+def _enter(ends, data, slots, secret):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for code in range(len(ends) - 1):
+        slot = _slot(ends, data, code, ends, data, slots, secret)
         if slots[slot] == 0:
             slots[slot] = code + 1
+
+
+@njit(nogil=True)
+def _look_up(known_ends, known, ends, data, slots, secret, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     for at in range(len(out)):
         out[at] = slots[_slot(ends, data, at, known_ends, known, slots, secret)] - 1
 

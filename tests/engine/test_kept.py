@@ -11,7 +11,7 @@ import counterrank as cr
 from counterrank.engine import Embedded, Plan, WantedRankings
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
-from counterrank.engine.pages import picked
+from counterrank.engine.pages import EveryRanking
 from counterrank.policy import Table
 
 
@@ -56,7 +56,7 @@ def test_picked_groups_are_those_that_a_pass_would_count() -> None:
     plan = {"metric": "reward", "weights": np.ones}
     counted = Embedded().count(log, Plan(rankings=rankings, **plan)).counts.rankings
     every = Embedded().count(log, Plan(rankings="all", pages="all", **plan)).counts
-    found = picked(every.rankings, every.pairs, rankings)
+    found = EveryRanking.of(every.rankings).picked(every.pairs, rankings)
     for name in ("queries", "rows", "impressions", "reward", "reward2"):
         np.testing.assert_allclose(getattr(found, name), getattr(counted, name), err_msg=name)
     assert 0 < len(found) < len(every.rankings)
@@ -66,4 +66,4 @@ def test_nothing_is_picked_where_nothing_is_wanted() -> None:
     log = cr.read_log({"query": ["q"], "items": [["a"]], "clicks": [[1]]})
     every = Embedded().count(log, Plan(metric="clicks", weights=np.ones, rankings="all", pages="all")).counts
     wanted = Table(["q"], [["x"]])
-    assert len(picked(every.rankings, every.pairs, WantedRankings(*wanted.rankings()))) == 0
+    assert len(EveryRanking.of(every.rankings).picked(every.pairs, WantedRankings(*wanted.rankings()))) == 0

@@ -224,8 +224,8 @@ def test_damaged_files_are_told_of_and_crash_nothing(tmp_path: Path) -> None:
     assert left > 50
 
 
-# a page of data by its older layout, of no bytes: kind 0, size 0, packed 0, then the struct of field 5, whose first field
-# is the number of values
+# a page of data by its older layout, of no bytes: kind 0, size 0, packed 0, then the struct of field 5, whose first
+# field is the number of values
 HEAD = bytes.fromhex("15 00 15 00 15 00 2c")
 
 

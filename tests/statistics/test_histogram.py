@@ -27,7 +27,7 @@ def test_groups_are_two_rewards_each(from_zero: bool) -> None:
         deviation[n == 1] = 0.0
         g, reward = np.tile(np.arange(size), 2), np.concatenate([f / n - deviation, f / n + deviation])
         often = np.tile(n / 2, 2)
-    found = Spreads.dense(out)
+    found = Spreads.dense(out[None, None])[0]
     for kind, add in (("influence", level), ("term", term)):
         want, got = Histogram.of(slope[g] * reward + add[g], often), getattr(found, kind)
         assert got.buckets.tolist() == want.buckets.tolist(), kind
@@ -36,3 +36,15 @@ def test_groups_are_two_rewards_each(from_zero: bool) -> None:
     want = Histogram.of(weight, n)
     assert found.weight.buckets.tolist() == want.buckets.tolist()
     np.testing.assert_allclose(found.weight.sums, want.sums, atol=1e-12)
+
+
+def test_tables_of_parts_add_up() -> None:
+    rng = np.random.default_rng(1)
+    tables = np.zeros((2, 4, 3, BUCKETS, 2))
+    at = rng.integers(0, BUCKETS, (500, 1))[:, 0]
+    tables[rng.integers(0, 2, 500), rng.integers(0, 4, 500), rng.integers(0, 3, 500), at] = rng.random((500, 2))
+    for e, found in enumerate(Spreads.dense(tables)):
+        for i, got in enumerate((found.influence, found.term, found.weight)):
+            whole = tables[:, e, i].sum(axis=0)
+            assert got.buckets.tolist() == np.flatnonzero(whole[:, 0]).tolist()
+            np.testing.assert_array_equal(np.stack([got.counts, got.sums], axis=1), whole[got.buckets])

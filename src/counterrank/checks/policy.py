@@ -18,6 +18,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Codes, Ids
 from counterrank.policy import POLICIES, BoundPolicy, Policy, read_policy
 from counterrank.records import dataclass
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.pairs import Pairs
 
 ITEMS, QUERIES, LENGTHS, DRAWS = 5, 6, (1, 2, 3, 4), 4000
@@ -120,6 +121,9 @@ def marginals_are_sums(tried: Tried) -> None:
                 shown = ranking[ranking >= 0]
                 out[shown, np.arange(len(shown))] += chance
         expect_near(bound.marginals(), out, "a marginal", least=1e-12)
+        for some in (np.ones(out.shape), np.random.default_rng(21).random(out.shape) < 0.4, out > 0):
+            cells, [_, found] = Cells.of_tables(some.astype(np.int64), out)
+            expect_near(bound.on(cells), found, "a marginal in the cells of a log", least=1e-12)
 
 
 def a_cut_policy_shows_the_first_items(tried: Tried) -> None:

@@ -21,7 +21,7 @@ from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.moment_sums import THREADS, MomentSums
 from counterrank.engine.own_weights import OwnSums, trim
-from counterrank.engine.pages import RowPages, grouped_pages, picked
+from counterrank.engine.pages import EveryRanking, RowPages, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.engine.progress import Progress, silent
 from counterrank.engine.tables import HashedCodes
@@ -142,15 +142,15 @@ class EmbeddedPass:
         same = copy(self)
         same.log = log
         if wanted is not None:
-            same.counts = replace(self.counts, rankings=picked(self._every, self.counts.pairs, wanted))
+            same.counts = replace(self.counts, rankings=self._every.picked(self.counts.pairs, wanted))
         return same
 
     @cached_property
-    def _every(self) -> Rankings:
+    def _every(self) -> EveryRanking:
         """The groups of all rankings of a short log."""
         pages = self.counts.pages
         assert isinstance(pages, RowPages)  # noqa: S101 - `has_every_row` was asked
-        return Rankings.joined(list(pages.chunks())).merged()
+        return EveryRanking.of(Rankings.joined(list(pages.chunks())).merged())
 
     def _count(self, rows: Rows, pool: Executor) -> None:
         self.log_impressions += int(rows.impressions.astype(np.float64).sum())

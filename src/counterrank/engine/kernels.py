@@ -14,6 +14,8 @@ from counterrank.statistics.cells import cell_at
 from counterrank.statistics.hashing import mix, next_key, start_key
 from counterrank.statistics.histogram import NUDGE, SHIFT
 
+ABREAST = 8  # columns that are written at a time
+
 
 @njit(nogil=True)
 def encode(keys, slots, size, insert, codes, fresh, secret):
@@ -383,6 +385,28 @@ def decode_rows(coded, pair_rows, pair_query, out, queries):
             if v < 0:
                 break
             out[r, k] = 2 * pair_rows[v >> 1] + (v & 1)
+
+
+@njit(nogil=True)
+def put_abreast(table, at, many, columns, first, last):
+    """Write these columns, eight of which so many count, into those of the table from `at` on, rows first to last."""
+    c0, c1, c2, c3, c4, c5, c6, c7 = columns
+    for r in range(first, last):
+        table[r, at] = c0[r]
+        if many > 1:
+            table[r, at + 1] = c1[r]
+        if many > 2:
+            table[r, at + 2] = c2[r]
+        if many > 3:
+            table[r, at + 3] = c3[r]
+        if many > 4:
+            table[r, at + 4] = c4[r]
+        if many > 5:
+            table[r, at + 5] = c5[r]
+        if many > 6:
+            table[r, at + 6] = c6[r]
+        if many > 7:
+            table[r, at + 7] = c7[r]
 
 
 @njit(nogil=True)

@@ -64,7 +64,7 @@ class MomentSums:
             list(pool.map(work, range(THREADS)))
 
     def done(self) -> Moments:
-        spreads = [Spreads.dense(each) for each in self.spread.sum(axis=0)]
+        spreads = Spreads.dense(self.spread)
         half = self.cross.sum(axis=0)  # one side of the diagonal
         units = self.units
         return Moments(self.out, half + np.tril(half, -1).T, spreads, units.cluster_terms(), units.query_units())

@@ -18,8 +18,8 @@ from counterrank.engine.kept import KeptRows
 from counterrank.engine.plan import WantedRankings
 from counterrank.ids import Codes
 from counterrank.records import dataclass
-from counterrank.statistics.hashing import distinct, ranking_keys
-from counterrank.statistics.pairs import Pairs
+from counterrank.statistics.hashing import ranking_keys
+from counterrank.statistics.pairs import Pairs, sorted_once
 from counterrank.statistics.rankings import RankingGroups, Rankings
 
 FEW_ROWS = 1 << 17  # as groups they take some 10 MB
@@ -134,18 +134,30 @@ def rows_by_query(kept: KeptRows, codes: Codes) -> Codes:
     return sizes
 
 
-def picked(groups: Rankings, pairs: Pairs, wanted: WantedRankings) -> Rankings:
-    """Those of the groups that show a wanted ranking, or the beginning of one."""
-    queries = np.repeat(pairs.query_ids.codes(wanted.queries), offsets := np.diff(wanted.items.offsets.to_numpy()))
-    items = pairs.item_ids.codes(wanted.items.flatten())
-    size, depth = len(offsets), groups.rows.shape[1]
-    shown = np.full((size, max(int(offsets.max(initial=0)), 1)), -1, dtype=np.int64)
-    shown[np.arange(shown.shape[1]) < offsets[:, None]] = np.where(queries >= 0, pairs.find(queries, items), -1)
-    shown = shown[:, :depth]
-    known = np.cumprod(shown >= 0, axis=1)  # how long the beginnings may be that the log can show
-    ranking, length = np.nonzero(known)
-    of = pairs.query_ids.codes(wanted.queries)[ranking]
-    keys = ranking_keys(of, shown[ranking], length + 1)
-    _, number = distinct(np.concatenate([keys, ranking_keys(groups.queries, groups.rows, groups.lengths)]))
-    most = int(number[: len(keys)].max(initial=-1))  # distinct keys have their numbers in the order they are met
-    return groups.taken(np.flatnonzero(number[len(keys) :] <= most))
+@dataclass(frozen=True)
+class EveryRanking:
+    """The groups of all rankings of a log, each found by its key."""
+
+    groups: Rankings
+    keys: NDArray[np.uint64]  # rising
+    order: Codes  # which group has each
+
+    @classmethod
+    def of(cls, groups: Rankings) -> EveryRanking:
+        keys = ranking_keys(groups.queries, groups.rows, groups.lengths)
+        order = np.argsort(keys)
+        return cls(groups, keys[order], order)
+
+    def picked(self, pairs: Pairs, wanted: WantedRankings) -> Rankings:
+        """Those that show a wanted ranking, or the beginning of one."""
+        queries, offsets = pairs.query_ids.codes(wanted.queries), np.diff(wanted.items.offsets.to_numpy())
+        of, items = np.repeat(queries, offsets), pairs.item_ids.codes(wanted.items.flatten())
+        size, depth = len(offsets), self.groups.rows.shape[1]
+        shown = np.full((size, max(int(offsets.max(initial=0)), 1)), -1, dtype=np.int64)
+        shown[np.arange(shown.shape[1]) < offsets[:, None]] = np.where(of >= 0, pairs.find(of, items), -1)
+        shown = shown[:, :depth]
+        known = np.cumprod(shown >= 0, axis=1)  # how long the beginnings may be that the log can show
+        ranking, length = np.nonzero(known)
+        keys = sorted_once(ranking_keys(queries[ranking], shown[ranking], length + 1))
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return self.groups.taken(np.sort(self.order[at[self.keys[at] == keys]]))

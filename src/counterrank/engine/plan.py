@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.engine import kernels
 from counterrank.log import Log, Reading
 from counterrank.records import dataclass
 from counterrank.statistics.cells import Cells
@@ -100,16 +102,12 @@ class Coefficients:
     def table(self, part: Part) -> NDArray[np.float64]:
         """The weights of all estimators, then their offsets, by cell."""
         both = [each(part) for each in self.weighed]
-        columns = [*(weight for weight, _ in both), *(offset for _, offset in both)]
+        columns = [np.ascontiguousarray(each) for each in (*(w for w, _ in both), *(offset for _, offset in both))]
         table = np.empty((part.cells.stop - part.cells.start, len(columns)))
-
-        def fill(begin: int, end: int) -> None:
-            for first in range(begin, end, 1 << 12):  # a few cells at a time, whose part of the table stays in cache
-                mine = slice(first, min(first + (1 << 12), end))
-                for number, column in enumerate(columns):
-                    table[mine, number] = column[mine]
-
-        in_two(fill, len(table), worth=1 << 16)
+        for at in range(0, len(columns), kernels.ABREAST):
+            some = columns[at : at + kernels.ABREAST]
+            filled = (*some, *[some[-1]] * (kernels.ABREAST - len(some)))
+            in_two(partial(kernels.put_abreast, table, at, len(some), filled), len(table), worth=1 << 16)
         return table
 
 

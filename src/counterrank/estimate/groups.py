@@ -60,7 +60,7 @@ def spreads(evidence: Evidence, chunks: Chunks, influence: Influence) -> Spreads
             chunk.impressions, chunk.reward, chunk.reward2, evidence.of_clicks, moved.slope, moved.level, moved.term,
             moved.weight, out,
         )  # fmt: skip
-    return Spreads.dense(out)
+    return Spreads.dense(out[None, None])[0]
 
 
 def _pieces(chunks: Chunks) -> Iterator[Rankings]:

@@ -18,7 +18,7 @@ def of_all(evidence: Evidence, value: float) -> Spreads:
         counts.impressions.astype(np.float64), counts.reward, counts.reward2, evidence.of_clicks, one,
         one * (counts.origin - value), one * counts.origin, one, out,
     )  # fmt: skip
-    return Spreads.dense(out)
+    return Spreads.dense(out[None, None])[0]
 
 
 def largest_reward(evidence: Evidence) -> tuple[float, float] | None:

@@ -19,6 +19,7 @@ from counterrank.log.write import check_output, write_table
 from counterrank.policy._pairs import PairMarginals, cells, draws_for, of_rankings, places
 from counterrank.policy.directory import write_directory
 from counterrank.policy.stored import Stored
+from counterrank.statistics.cells import Cells
 from counterrank.statistics.pairs import Pairs, Table
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class BoundPolicy(ABC):
             if here.stop > here.start:
                 out[here] = self.part(first, last)[rows[here] - begin, positions[here]]
         return out
+
+    def on(self, cells: Cells) -> NDArray[np.float64]:
+        """(C,): the same of the cells of a log."""
+        return self.at(cells.rows, cells.positions)
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         """(P,): Σₖ looksₖ·P(the pair's item at k)."""

@@ -96,9 +96,10 @@ class LoggedShares(BoundPolicy):
         return self.cells.dense(self.shares, int(self.pairs.starts[first]), int(self.pairs.starts[last]))
 
     def at(self, rows: Codes, positions: Codes) -> NDArray[np.float64]:
-        if positions is self.cells.positions and len(rows) == len(self.cells):
-            return self.shares
         return self.cells.at(self.shares, rows, positions)
+
+    def on(self, cells: Cells) -> NDArray[np.float64]:
+        return self.shares if cells is self.cells else super().on(cells)
 
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.shares) > FEW:

@@ -62,6 +62,14 @@ class WeightedRankings(BoundPolicy):
         cells, chances = self._cells
         return cells.at(chances, rows, positions)
 
+    def on(self, cells: Cells) -> NDArray[np.float64]:
+        mine, chances = self._cells
+        if len(mine) >= len(cells):
+            return mine.at(chances, cells.rows, cells.positions)
+        at, out = cells.find(mine.rows, mine.positions), np.zeros(len(cells))
+        out[at[at >= 0]] = chances[at >= 0]
+        return out
+
     def exposure(self, looks: NDArray[np.float64]) -> NDArray[np.float64]:
         cells, chances = self._cells
         return cells.weighed(chances, looks)

@@ -64,7 +64,7 @@ class LogEvidence:
             known = {"estimated": self.given is None, "by_propensity": False}  # every weight is 1
             return Evidence(**mine | known, target=self.logging, shown_by_target=self.shown_by_logging, same=True)
         target = policy.bind(self.counts.pairs)
-        shown = target.at(self.cells.rows, self.cells.positions) if self.marginals else self.shown_by_logging
+        shown = target.on(self.cells) if self.marginals else self.shown_by_logging
         return Evidence(**mine, target=target, shown_by_target=shown, policy=policy)
 
     def key(self, target: bool, clip: bool) -> tuple[object, ...]:

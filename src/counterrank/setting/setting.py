@@ -135,7 +135,7 @@ class Setting:
             counts=counts,
             logging=logging,
             given=self.logging,
-            shown_by_logging=logging.at(cells.rows, cells.positions) if marginals else np.zeros(len(cells)),
+            shown_by_logging=logging.on(cells) if marginals else np.zeros(len(cells)),
             marginals=marginals,
             weights=theta[:depth],
             examination=curve[:depth],

@@ -46,10 +46,11 @@ class Histogram:
         return cls(kept, n[kept], total[kept])
 
     @classmethod
-    def dense(cls, table: NDArray[np.float64]) -> Histogram:
-        """From a (BUCKETS, 2) table of counts and sums."""
-        kept = np.flatnonzero(table[:, 0] > 0)
-        return cls(kept, table[kept, 0], table[kept, 1])
+    def dense(cls, tables: NDArray[np.float64], *which: int) -> Histogram:
+        """From tables[:, *which], (parts, BUCKETS, 2): counts and sums, which are added up over the parts."""
+        room, buckets = np.empty((2, BUCKETS)), np.empty(BUCKETS, dtype=np.int64)
+        size = _filled(tables, *which, buckets, *room)
+        return cls(buckets[:size].copy(), room[0, :size].copy(), room[1, :size].copy())
 
     def __add__(self, other: Histogram) -> Histogram:
         return Histogram.filled(
@@ -84,12 +85,27 @@ class Spreads:
     weight: Histogram  # its mean weight
 
     @classmethod
-    def dense(cls, table: NDArray[np.float64]) -> Spreads:
-        """From a (3, BUCKETS, 2) table, as `add_groups` fills it."""
-        return cls(*map(Histogram.dense, table))
+    def dense(cls, tables: NDArray[np.float64]) -> list[Spreads]:
+        """One of each estimator, from (parts, E, 3, BUCKETS, 2) tables, as `add_groups` fills one of them."""
+        return [cls(*(Histogram.dense(tables, e, i) for i in range(3))) for e in range(tables.shape[1])]
 
     def __add__(self, other: Spreads) -> Spreads:
         return Spreads(self.influence + other.influence, self.term + other.term, self.weight + other.weight)
+
+
+@njit(nogil=True)
+def _filled(tables: Any, e: Any, i: Any, buckets: Any, counts: Any, sums: Any) -> Any:  # pragma: no cover
+    """Which buckets are filled, with their counts and sums over all parts; how many they are."""
+    size = 0
+    for bucket in range(tables.shape[3]):
+        count = total = 0.0
+        for part in range(len(tables)):
+            count += tables[part, e, i, bucket, 0]
+            total += tables[part, e, i, bucket, 1]
+        if count > 0:
+            buckets[size], counts[size], sums[size] = bucket, count, total
+            size += 1
+    return size
 
 
 @njit(nogil=True)

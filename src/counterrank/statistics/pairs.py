@@ -106,13 +106,13 @@ def ranges(upto: Codes, numbers: int) -> list[tuple[int, int]]:
     return out
 
 
-def sorted_once(keys: Codes) -> Codes:
+def sorted_once(keys: NDArray[Any]) -> NDArray[Any]:
     """The distinct numbers, rising. NumPy's own `unique` may hash them first, which takes far longer than sorting."""
     rising = np.sort(keys)
     return rising[_first_of_equals(rising)]
 
 
-def _first_of_equals(rising: Codes) -> NDArray[np.bool_]:
+def _first_of_equals(rising: NDArray[Any]) -> NDArray[np.bool_]:
     first = np.ones(len(rising), dtype=np.bool_)
     np.not_equal(rising[1:], rising[:-1], out=first[1:])
     return first
