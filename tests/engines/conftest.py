@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_parts import InParts
 
 from counterrank.engine import open_engine
+from in_parts import InParts
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the worlds and the oracle are shared by all tests
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from in_parts import HereJobs, InParts
 
 import counterrank as cr
 from counterrank.engine import Plan
@@ -19,6 +18,7 @@ from counterrank.engine.partitioned import PartitionedPass
 from counterrank.setting.options import position_weights
 from counterrank.statistics.counts import Counts
 from counterrank.statistics.store import packed_counts, unpacked_counts
+from in_parts import HereJobs, InParts
 
 WANTED = {name: name for name in ("query", "items", "clicks")}
 

@@ -42,7 +42,7 @@ def plain(path: Path, group: int = 0) -> dict[str, pa.Array]:
     file, metadata = part._opened()
     wanted = {name: name for name in part.columns}
     named = part._dictionaries(wanted, metadata)
-    found = plain_columns(file, metadata, group, part._kinds(part.columns, named), "clicks")
+    found = plain_columns(file, metadata, group, part._kinds(wanted, named), "clicks")
     theirs = pq.ParquetFile(path).read_row_group(group)
     for name, array in found.items():
         array.validate(full=True)
@@ -96,7 +96,8 @@ def test_whole_numbers_of_every_size_have_64_bits(tmp_path: Path, kind: pa.DataT
     path, table = tmp_path / "log.parquet", made(np.random.default_rng(3))
     small = pa.array(np.random.default_rng(3).integers(-128, 128, ROWS), kind)
     pq.write_table(table.set_column(0, "query", small), path)
-    assert plain(path)["query"].type == pa.int64()
+    found = plain(path)["query"].type
+    assert (found.value_type if pa.types.is_dictionary(found) else found) == pa.int64()
 
 
 def test_texts_that_the_file_has_once_each_come_as_dictionaries(tmp_path: Path) -> None:
@@ -105,6 +106,25 @@ def test_texts_that_the_file_has_once_each_come_as_dictionaries(tmp_path: Path) 
     found = plain(path)
     assert found["items"].type == pa.list_(pa.dictionary(pa.int32(), pa.string()))
     assert set(undone(found["items"]).values.to_pylist()) == set(table["items"].combine_chunks().values.to_pylist())
+
+
+@pytest.mark.parametrize(("ids", "few"), [(1, True), (2, True), (900, True), (9_000, False), (40_000, False)])
+def test_whole_numbers_of_which_there_are_few_come_as_dictionaries(tmp_path: Path, ids: int, few: bool) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(made(np.random.default_rng(13), ids), path)
+    found = plain(path)
+    whole = pa.dictionary(pa.int32(), pa.int64())
+    assert found["items"].type == pa.list_(whole if few else pa.int64())
+    assert found["query"].type == whole
+    assert found["clicks"].type == pa.list_(pa.int8())  # which are no ids
+
+
+def test_a_column_that_is_more_than_ids_has_plain_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(made(np.random.default_rng(14), rows=70_000), path, row_group_size=35_000)
+    part = ParquetPart(path)
+    twice = next(part.pieces({"query": "query", "day": "query", "items": "items"})[0])
+    assert twice.schema.field("query").type == twice.schema.field("day").type == pa.int64()
 
 
 def test_required_columns_and_items(tmp_path: Path) -> None:
@@ -189,8 +209,9 @@ def test_a_log_whose_columns_are_partly_plain(tmp_path: Path) -> None:
     assert len(pieces) == 3
     batches = [batch for piece in pieces for batch in piece]
     assert max(map(len, batches)) <= 131_072
-    found = pa.Table.from_batches(batches)
-    assert found.equals(table.cast(found.schema))
+    for number, name in enumerate(table.column_names):
+        found = pa.concat_arrays([undone(batch.column(number)) for batch in batches])
+        assert found.equals(table[name].cast(found.type).combine_chunks()), name
 
 
 def test_damaged_files_are_told_of_and_crash_nothing(tmp_path: Path) -> None:
@@ -210,7 +231,7 @@ def test_damaged_files_are_told_of_and_crash_nothing(tmp_path: Path) -> None:
             part = ParquetPart(path)
             file, metadata = part._opened()
             wanted = {name: name for name in part.columns}
-            kinds = part._kinds(part.columns, part._dictionaries(wanted, metadata))
+            kinds = part._kinds(wanted, part._dictionaries(wanted, metadata))
             found = plain_columns(file, metadata, 0, kinds, "clicks")
             left += len(found) < 4
             for name in LISTED:

@@ -18,7 +18,7 @@ from counterrank.engine.records import PairSlots, ShownRows
 from counterrank.engine.tables import HashedCodes, KeyCodes, PairTable, Vocabulary
 from counterrank.errors import InputError
 from counterrank.ids import Codes
-from counterrank.log.keys import text_key
+from counterrank.log.keys import IdKeys, text_key
 from counterrank.log.rows import Kinds, Rows
 from counterrank.records import dataclass
 from counterrank.statistics.hashing import SECRET
@@ -26,6 +26,7 @@ from counterrank.statistics.hashing import SECRET
 UNCUT = 1 << 30
 SEEN_BEFORE = 16  # items that a first batch shows for each pair that it has room for
 EXPECTED = 1 << 20  # cells that there is room for before one was seen
+MOVED = 2  # times as many items as were shown for another query than last make it worth to remember that
 HALVED = 1 << 13  # rows of a batch from which a second thread is worth its start
 
 
@@ -65,6 +66,7 @@ class Coder:
         self.size[kernels.SLOTS] = 2  # of which the first two stay free
         self.before_growth = before_growth
         self.alone = False  # whether other cores are not for a second thread
+        self.scattered = False  # whether items are shown for one query after another
         self.asked: int | None = None
         if plan.queries is not None:
             self.queries.add(plan.queries)
@@ -80,7 +82,10 @@ class Coder:
         return int(self.size[kernels.PAIRS])
 
     def query_codes(self, rows: Rows, insert: bool) -> Codes:
-        return self.queries.encode(rows.query_keys, rows.query_values, insert)
+        keys = rows.query_keys
+        if keys.index is None:
+            return self.queries.encode(keys.known, rows.query_values, insert)
+        return self.queries.encode(keys.known, rows.query_values.dictionary, insert).take(keys.index)
 
     def covered(self, room: int) -> NDArray[np.bool_]:
         """Which query codes were asked for."""
@@ -95,8 +100,10 @@ class Coder:
         """Rows, each at its place, as pair codes and clicks, (n, K); pairs and items that are new get codes."""
         longest = int(np.diff(rows.offsets).max())
         coded = np.empty((len(rows), min(longest, self.top)), dtype=np.int32)
-        clicks = rows.clicks if rows.clicks is not None else np.zeros(0, dtype=np.int8)
-        shown = ShownRows(codes, rows.offsets, rows.item_keys, clicks, self.plan.metric == "clicks")
+        clicks = rows.clicks if rows.clicks is not None and self.plan.metric == "clicks" else np.zeros(0, dtype=np.int8)
+        keys = rows.item_keys if not self.scattered else IdKeys(rows.item_keys.each())
+        places = keys.index if keys.index is not None else np.zeros(0, dtype=np.int32)
+        shown = ShownRows(codes, rows.offsets, keys.known, places, clicks)
         self.pairs.know(self.queries.size)
         if self.used:
             order = self._known(shown, place, coded)
@@ -111,14 +118,20 @@ class Coder:
 
     def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32]) -> Codes:
         """Code the rows whose pairs are known, those of two halves side by side; the rows that are left."""
-        size = len(place)
+        size, slots, every = len(place), self._slots(), self.plan.all_items
         halved = size >= HALVED and not self.alone
+        lately = np.zeros(len(shown.keys), dtype=np.int64) if len(shown.places) else None
 
         def run(first: int, last: int) -> Codes:
             left = np.empty(last - first, dtype=np.int64)
-            some = kernels.code_known(
-                first, last, shown, place, self.top, self.plan.all_items, self._slots(), coded, left, SECRET
+            if lately is None:
+                some = kernels.code_known(first, last, shown, place, self.top, every, slots, coded, left, SECRET)
+                return left[:some]
+            some, met = kernels.code_indexed(
+                first, last, shown, place, self.top, every, slots, lately, coded, left, SECRET
             )
+            if MOVED * met > shown.offsets[last] - shown.offsets[first]:
+                self.scattered = True
             return left[:some]
 
         if not halved:

@@ -49,7 +49,7 @@ CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
 MOST = 1 << 53
 SHOWN = 1 << 22  # items that a log shows in all, up to which it stays counted: some 60 MB
-BLOCK_BYTES = 256 << 10  # coefficients that stay in a processor's cache
+BLOCK_BYTES = 512 << 10  # coefficients that stay in a processor's cache
 
 
 @dataclass

@@ -12,7 +12,7 @@ import numpy as np
 from counterrank.compiled import njit
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.hashing import mix, next_key, start_key
-from counterrank.statistics.histogram import NUDGE, SHIFT
+from counterrank.statistics.histogram import BUCKETS, NUDGE, SHIFT
 
 ABREAST = 8  # columns that are written at a time
 
@@ -133,30 +133,70 @@ def _widen(q, least, size, tables, slots, secret):
 def code_known(first, last, shown, place, top, register_all, pairs, coded, left, secret):
     """Rows first to last as 2·pair + click per position, each to its place in `coded`; nothing is changed but that.
 
-    Returns how many show a pair that is new: these are in `left`, and nothing of them counts as coded.
+    Returns how many show a pair that is new: these are in `left`, and nothing of them counts as coded. Indices have no
+    sign here and below, so that nobody asks whether they count from the end.
     """
-    query_codes, offsets, item_keys, clicks, has_clicks = shown
+    query_codes, offsets, keys, _, clicks = shown
     slots, tables = pairs.slots, pairs.tables
-    some = 0
-    for r in range(first, last):
-        q, to = query_codes[r], place[r]
+    flat, width = coded.reshape(-1), np.uint64(coded.shape[1])
+    some, clicked = 0, len(clicks) > 0
+    for r in range(np.uint64(first), np.uint64(last)):
+        q, to = query_codes[r], np.uint64(place[r]) * width
         if q < 0:
-            coded[to, 0] = -1
+            flat[to] = -1
             continue
-        begin, shift, at = tables[q, BEGIN], tables[q, SHIFT_BY], offsets[r]
-        length = offsets[r + 1] - at
-        cut = min(length, top)
+        begin, shift, at = tables[q, BEGIN], tables[q, SHIFT_BY], np.uint64(offsets[r])
+        length = np.uint64(offsets[r + np.uint64(1)]) - at
+        cut = min(length, np.uint64(top))
         for k in range(length if register_all else cut):
-            pair = slots[_slot(item_keys[at + k], begin, shift, slots, secret), 1]
+            pair = slots[np.uint64(_slot(keys[at + k], begin, shift, slots, secret)), np.uint64(1)]
             if pair == 0:
                 left[some] = r
                 some += 1
                 break
             if k < cut:
-                coded[to, k] = 2 * (pair - 1) + (clicks[at + k] & 1 if has_clicks else 0)
-        if cut < coded.shape[1]:
-            coded[to, cut] = -1  # the end of the row; what stands behind it is not read
+                flat[to + k] = np.int32(2 * (pair - 1) + (clicks[at + k] & 1 if clicked else 0))
+        if cut < width:
+            flat[to + cut] = -1  # the end of the row; what stands behind it is not read
     return some
+
+
+@njit(nogil=True)
+def code_indexed(first, last, shown, place, top, register_all, pairs, lately, coded, left, secret):
+    """The same where items are given by their places, which is quicker as long as most are shown for one query only.
+
+    lately[i] is of the item i the query and the pair it had last: (query + 1)·2³² + 2·pair. Returns also how often an
+    item was shown for another query than last.
+    """
+    query_codes, offsets, keys, places, clicks = shown
+    slots, tables = pairs.slots, pairs.tables
+    flat, width = coded.reshape(-1), np.uint64(coded.shape[1])
+    some, moved, clicked = 0, 0, len(clicks) > 0
+    for r in range(np.uint64(first), np.uint64(last)):
+        q, to = query_codes[r], np.uint64(place[r]) * width
+        if q < 0:
+            flat[to] = -1
+            continue
+        at, mine = np.uint64(offsets[r]), (q + 1) << 32
+        length = np.uint64(offsets[r + np.uint64(1)]) - at
+        cut = min(length, np.uint64(top))
+        for k in range(length if register_all else cut):
+            i = np.uint64(places[at + k])
+            found = lately[i]
+            if (found ^ mine) >> 32 != 0:
+                moved += 1
+                pair = slots[_slot(keys[i], tables[q, BEGIN], tables[q, SHIFT_BY], slots, secret), 1]
+                if pair == 0:
+                    left[some] = r
+                    some += 1
+                    break
+                found = mine | (2 * (pair - 1))
+                lately[i] = found
+            if k < cut:
+                flat[to + k] = np.int32(found) + np.int32(clicks[at + k] & 1 if clicked else 0)
+        if cut < width:
+            flat[to + cut] = -1
+    return some, moved
 
 
 @njit(nogil=True)
@@ -165,9 +205,10 @@ def code_rows(start, order, shown, place, top, register_all, size, pairs, fresh_
 
     Returns the place in order that it had no room for.
     """
-    query_codes, offsets, item_keys, clicks, has_clicks = shown
+    query_codes, offsets, keys, places, clicks = shown
     slots, tables, pair_query, pair_item, item_slots = pairs
     item_mask = np.uint64(len(item_slots) // 2 - 1)
+    indexed, clicked = len(places) > 0, len(clicks) > 0
     for i in range(start, len(order)):
         r = order[i]
         q, to = query_codes[r], place[r]
@@ -181,7 +222,7 @@ def code_rows(start, order, shown, place, top, register_all, size, pairs, fresh_
         cut = min(length, top)
         begin, shift = tables[q, BEGIN], tables[q, SHIFT_BY]
         for k in range(length if register_all else cut):
-            key = item_keys[first + k]
+            key = keys[places[first + k]] if indexed else keys[first + k]
             at = _slot(key, begin, shift, slots, secret)
             p = slots[at, 1] - 1
             if p < 0:
@@ -206,7 +247,7 @@ def code_rows(start, order, shown, place, top, register_all, size, pairs, fresh_
                 pair_query[p] = q
                 pair_item[p] = item_slots[2 * item + 1] - 1
             if k < cut:
-                coded[to, k] = 2 * p + (clicks[first + k] & 1 if has_clicks else 0)
+                coded[to, k] = 2 * p + (clicks[first + k] & 1 if clicked else 0)
         if cut < coded.shape[1]:
             coded[to, cut] = -1
     return len(order)
@@ -228,39 +269,38 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
     crossed out.
     """
     query_codes, lengths, impressions, reward, propensity, bits, days, coded = batch
-    covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys = wanted
+    covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys, begins = wanted
     size, pair_item, tally, per_query, per_day = sums
     group_slots, group_query, group_rows, group_sums, group_propensity = groups
     group_mask = np.uint64(len(group_slots) // 2 - 1)
     wanted_mask = np.uint64(len(wanted_keys) - 1)
     dense = len(tally) > 0  # else cells are counted elsewhere
-    for r in range(start, len(query_codes)):
-        q = query_codes[r]
-        if q < 0:
+    flat, cells, width, depth = (
+        coded.reshape(-1),
+        tally.reshape(-1),
+        np.uint64(coded.shape[1]),
+        np.uint64(tally.shape[1]),
+    )
+    one = np.uint64(1)
+    for r in range(np.uint64(start), np.uint64(len(query_codes))):
+        if query_codes[r] < 0:
             continue
         if groups_wanted > 0 and size[GROUPS] + 1 > len(group_query):
-            return r
-        m = impressions[r]
+            return np.int64(r)
+        q, m = np.uint64(query_codes[r]), impressions[r]
         value = 0.0
-        group = start_key(q, secret)
-        possible = groups_wanted > 0
-        cut = 0
-        for k in range(coded.shape[1]):
-            v = coded[r, k]
+        cut = np.uint64(0)
+        for k in range(width):
+            v = flat[r * width + k]
             if v < 0:
                 break
-            cut += 1
-            p = v >> 1
+            cut += one
+            clicked = v & 1
+            value += theta[k] * clicked
             if dense:
-                tally[p, k, 0] += m
-            if v & 1:
-                value += theta[k]
-                if dense:
-                    tally[p, k, 1] += m
-            if possible:
-                group = next_key(group, pair_item[p], secret)
-                if groups_wanted == 1 and k == 0:  # the beginnings of wanted rankings are wanted too
-                    possible = is_in(group, wanted_keys, wanted_mask)
+                cell = ((np.uint64(v) >> one) * depth + k) << one
+                cells[cell] += m
+                cells[cell + one] += m * clicked
         if has_reward:
             value = reward[r]
         per_query[q, 0] += m
@@ -268,7 +308,7 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
         per_query[q, 2] += m * value * value
         per_query[q, 3] = max(per_query[q, 3], cut)
         if not covered[q]:
-            coded[r, 0] = -1
+            flat[r * width] = -1
             continue
         if lengths[r] > size[LONGEST]:
             size[LONGEST] = lengths[r]
@@ -276,7 +316,12 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
             per_day[days[r], 0] += m
             per_day[days[r], 1] += m * value
             per_day[days[r], 2] += m * value * value
-        if not possible or (groups_wanted == 1 and not is_in(group, wanted_keys, wanted_mask)):
+        if groups_wanted == 0 or (groups_wanted == 1 and not (cut > 0 and begins[np.uint64(flat[r * width]) >> one])):
+            continue
+        group = start_key(q, secret)
+        for k in range(cut):
+            group = next_key(group, pair_item[np.uint64(flat[r * width + k]) >> one], secret)
+        if groups_wanted == 1 and not is_in(group, wanted_keys, wanted_mask):
             continue
         if by_propensity:
             group = mix(group ^ bits[r])
@@ -315,6 +360,14 @@ def prefix_keys(queries, offsets, items, depth, out, secret):
             out[size] = key
             size += 1
     return size
+
+
+@njit(nogil=True)
+def note_beginnings(first, last, pair_query, pair_item, keys, secret, out):
+    """Of pairs first to last, whether a ranking whose beginnings are among the keys begins with it."""
+    mask = np.uint64(len(keys) - 1)
+    for p in range(first, last):
+        out[p] = is_in(next_key(start_key(pair_query[p], secret), pair_item[p], secret), keys, mask)
 
 
 @njit(nogil=True)
@@ -418,68 +471,83 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
     influences (i = 0), terms (1) and mean weights (2).
     """
     rows, pair_query, starts, positions, listed = cells
-    estimators = scale.shape[0]
-    whole = estimators - estimators % 4
-    nudged = np.empty((estimators, 3))
+    estimators, one = np.uint64(scale.shape[0]), np.uint64(1)
+    whole, two, three, four = estimators - estimators % np.uint64(4), np.uint64(2), np.uint64(3), np.uint64(4)
+    flat, width, depth, is_listed = (
+        coded.reshape(-1),
+        np.uint64(coded.shape[1]),
+        np.uint64(listed.shape[1]),
+        len(listed) > 0,
+    )
+    numbers, weights, scales, sums = listed.reshape(-1), table.reshape(-1), scale.reshape(-1), out.reshape(-1)
+    products, buckets, shift = cross.reshape(-1), spread.reshape(-1), np.uint64(SHIFT)
+    reach, nudged = np.uint64(scale.shape[1]), np.empty((scale.shape[0], 3))
     bits = nudged.view(np.uint64)
-    total, term, weight = np.empty(estimators), np.empty(estimators), np.empty(estimators)
-    for r in range(first, last):
-        if coded[r, 0] < 0:
+    total, term, weight = np.empty(scale.shape[0]), np.empty(scale.shape[0]), np.empty(scale.shape[0])
+    for r in range(np.uint64(first), np.uint64(last)):
+        begin = r * width
+        if flat[begin] < 0:
             continue
-        q = pair_query[coded[r, 0] >> 1]
-        length = 0
-        for e in range(0, whole, 4):  # four estimators at a time, whose sums stay in registers
+        q = np.uint64(pair_query[np.uint64(flat[begin]) >> one])
+        length = np.uint64(0)
+        for e in range(np.uint64(0), whole, four):  # four estimators at a time, whose sums stay in registers
             w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
             t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
             r0, r1, r2, r3 = 0.0, 0.0, 0.0, 0.0
-            o = estimators + e
-            for k in range(coded.shape[1]):
-                v = coded[r, k]
+            for k in range(width):
+                v = flat[begin + k]
                 if v < 0:
                     break
-                length = k + 1
-                row = rows[v >> 1]
-                c = np.int64(listed[row, k]) if len(listed) else cell_at(starts, positions, row, k)
-                w0, w1, w2, w3 = w0 + table[c, e], w1 + table[c, e + 1], w2 + table[c, e + 2], w3 + table[c, e + 3]
-                r0, r1, r2, r3 = r0 - table[c, o], r1 - table[c, o + 1], r2 - table[c, o + 2], r3 - table[c, o + 3]
+                length = k + one
+                row = np.uint64(rows[np.uint64(v) >> one])
+                c = np.uint64(numbers[row * depth + k]) if is_listed else np.uint64(cell_at(starts, positions, row, k))
+                c = c * two * estimators + e
+                o = c + estimators
+                w0, w1 = w0 + weights[c], w1 + weights[c + one]
+                w2, w3 = w2 + weights[c + two], w3 + weights[c + three]
+                r0, r1 = r0 - weights[o], r1 - weights[o + one]
+                r2, r3 = r2 - weights[o + two], r3 - weights[o + three]
                 if v & 1:
-                    t0 += scale[e, k] * table[c, e]
-                    t1 += scale[e + 1, k] * table[c, e + 1]
-                    t2 += scale[e + 2, k] * table[c, e + 2]
-                    t3 += scale[e + 3, k] * table[c, e + 3]
-            weight[e], weight[e + 1], weight[e + 2], weight[e + 3] = w0, w1, w2, w3
-            term[e], term[e + 1], term[e + 2], term[e + 3] = t0, t1, t2, t3
-            total[e], total[e + 1], total[e + 2], total[e + 3] = r0 + t0, r1 + t1, r2 + t2, r3 + t3
+                    s = e * reach + k
+                    t0 += scales[s] * weights[c]
+                    t1 += scales[s + reach] * weights[c + one]
+                    t2 += scales[s + two * reach] * weights[c + two]
+                    t3 += scales[s + three * reach] * weights[c + three]
+            weight[e], weight[e + one], weight[e + two], weight[e + three] = w0, w1, w2, w3
+            term[e], term[e + one], term[e + two], term[e + three] = t0, t1, t2, t3
+            total[e], total[e + one], total[e + two], total[e + three] = r0 + t0, r1 + t1, r2 + t2, r3 + t3
         for e in range(whole, estimators):
             w0, t0, r0 = 0.0, 0.0, 0.0
-            for k in range(coded.shape[1]):
-                v = coded[r, k]
+            for k in range(width):
+                v = flat[begin + k]
                 if v < 0:
                     break
-                length = k + 1
-                row = rows[v >> 1]
-                c = np.int64(listed[row, k]) if len(listed) else cell_at(starts, positions, row, k)
-                w0 += table[c, e]
-                r0 -= table[c, estimators + e]
+                length = k + one
+                row = np.uint64(rows[np.uint64(v) >> one])
+                c = np.uint64(numbers[row * depth + k]) if is_listed else np.uint64(cell_at(starts, positions, row, k))
+                c = c * two * estimators + e
+                w0 += weights[c]
+                r0 -= weights[c + estimators]
                 if v & 1:
-                    t0 += scale[e, k] * table[c, e]
+                    t0 += scales[e * reach + k] * weights[c]
             weight[e], term[e], total[e] = w0, t0, r0 + t0
         m = float(impressions[r]) if weighted else 1.0
         for e in range(estimators):
             mean, value = weight[e] / length, total[e]
             values, means = m * value, m * mean
-            for other in range(e + 1):
-                cross[e, other] += values * total[other]
-            out[q, e, 0] += values
-            out[q, e, 1] += values * value
-            out[q, e, 2] += means
-            out[q, e, 3] += means * mean
+            for other in range(e + one):
+                products[e * estimators + other] += values * total[other]
+            at = (q * estimators + e) * four
+            sums[at] += values
+            sums[at + one] += values * value
+            sums[at + two] += means
+            sums[at + three] += means * mean
             weight[e] = mean
         for e in range(estimators):
             total[e] += constant[e, q]
             nudged[e, 0], nudged[e, 1], nudged[e, 2] = total[e] * NUDGE, term[e] * NUDGE, weight[e] * NUDGE
-            for i in range(3):
+            for i in range(three):
                 number = total[e] if i == 0 else term[e] if i == 1 else weight[e]
-                bucket = np.int64(bits[e, i] >> np.uint64(SHIFT))
-                spread[e, i, bucket, 0] += m
-                spread[e, i, bucket, 1] += m * number
+                at = ((e * three + i) * np.uint64(BUCKETS) + (bits[e, i] >> shift)) * two
+                buckets[at] += m
+                buckets[at + one] += m * number

@@ -17,9 +17,9 @@ class ShownRows(NamedTuple):
 
     query_codes: Codes
     offsets: Codes
-    item_keys: Codes
-    clicks: NDArray[np.int8]
-    has_clicks: bool
+    keys: Codes  # of items: of those that differ, where they have places, else of each
+    places: NDArray[np.int32]  # where among the keys that of each is; empty: at its own place
+    clicks: NDArray[np.int8]  # empty: they are not counted
 
 
 class PairSlots(NamedTuple):
@@ -46,7 +46,8 @@ class Batch(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is asked of the rows; rankings: 0 none, 1 those whose `keys` are given, 2 all."""
+    """What is asked of the rows; rankings: 0 none, 1 those whose `keys` are given and that begin with a pair for which
+    `begins` is true, 2 all."""
 
     covered: NDArray[np.bool_]
     theta: Vector
@@ -54,6 +55,7 @@ class Wanted(NamedTuple):
     by_propensity: bool
     rankings: int
     keys: NDArray[np.uint64]
+    begins: NDArray[np.bool_]
 
 
 class Sums(NamedTuple):

@@ -52,7 +52,8 @@ class Vocabulary:
 
     def keep(self, values: Any) -> None:
         """Remember the ids of the newest codes."""
-        self._texts.append(values.cast(pa.string()))
+        spelt = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+        self._texts.append(spelt.cast(pa.string()))
 
     def add(self, texts: pa.Array) -> Codes:
         """Codes for ids given as text, -1 where the log cannot hold such an id (007 among integers)."""

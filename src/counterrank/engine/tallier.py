@@ -46,6 +46,8 @@ class Tallier:
         self.item_chances = ItemChanceTally() if plan.by_item else None
         self.room_to_wait = DEFERRED  # shown items that may still wait to be counted by cell
         self.waiting: list[CodedRows] = []  # rows that wait for it
+        self.begins = np.zeros(0, dtype=np.bool_)  # of pairs, whether a wanted ranking begins with them
+        self.begun = 0  # pairs of which that is known
         self.later = False  # groups of rankings are not counted now, but gathered from the rows that are kept
 
     def make_room(self, positions: int) -> None:
@@ -56,10 +58,22 @@ class Tallier:
             self.per_query = grown
         self.coder.pairs.tally.grow(0, positions)
         self.coder.want(positions)
+        self._note_beginnings()
         self.groups.widen(positions)
         if self.plan.looks:
             self.looks = _room(self.looks, len(self.coder.pairs.query), 4)
             self.last_at = _room(self.last_at, len(self.per_query), positions)
+
+    def _note_beginnings(self) -> None:
+        """Know of the pairs met so far whether wanted rankings begin with them."""
+        coder, known = self.coder, self.begun
+        if coder.wanted is None or known == coder.used:
+            return
+        self.begun = coder.used
+        if self.begun > len(self.begins):
+            self.begins = np.pad(self.begins, (0, len(coder.pairs.query) - len(self.begins)))
+        pairs = coder.pairs
+        kernels.note_beginnings(known, self.begun, pairs.query, pairs.item, coder.wanted, SECRET, self.begins)
 
     def add(
         self, rows: Rows, codes: Codes, place: Codes, starts: Codes, coded: NDArray[np.int32], counted: bool
@@ -137,7 +151,8 @@ class Tallier:
         coded, impressions = batch.coded, batch.impressions
         wanted = 1 if coder.wanted is not None else 2 if plan.rankings == "all" and not self.later else 0
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
-        asked = Wanted(covered, plan.weights(coded.shape[1]), plan.metric == "reward", plan.by_propensity, wanted, keys)
+        theta, has_reward = plan.weights(coded.shape[1]), plan.metric == "reward"
+        asked = Wanted(covered, theta, has_reward, plan.by_propensity, wanted, keys, self.begins)
         sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
         if not coder.pairs.tally.dense and not waits:
             coder.pairs.tally.add(coded, impressions)
@@ -163,7 +178,9 @@ class Tallier:
                 propensity=np.zeros(0), bits=np.zeros(0, dtype=np.uint64), days=days, coded=coded,
             )  # fmt: skip
             theta, every = self.plan.weights(coded.shape[1]), np.ones(len(self.per_query), dtype=np.bool_)
-            asked = Wanted(every, theta, self.plan.metric == "reward", False, 2, np.zeros(1, dtype=np.uint64))
+            asked = Wanted(
+                every, theta, self.plan.metric == "reward", False, 2, np.zeros(1, dtype=np.uint64), self.begins
+            )
             nothing = self.coder.pairs.tally.table[:0]
             none = np.zeros_like(self.per_query), np.zeros_like(self.per_day)
             self._group(batch, asked, Sums(self.size, self.coder.pairs.item, nothing, *none))

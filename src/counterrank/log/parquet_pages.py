@@ -102,8 +102,7 @@ def _unpacked(packed: pa.Buffer, codec: str, size: int) -> Bytes:
         packed = pa.Codec(codec.lower()).decompress(packed, size)
     if packed.size != size:
         raise NotPlain
-    content = np.frombuffer(packed, dtype=np.uint8)
-    return np.frombuffer(content.tobytes(), dtype=np.uint8) if content.ctypes.data % 8 else content
+    return np.frombuffer(packed, dtype=np.uint8)
 
 
 def _struct(view: memoryview, at: int, depth: int) -> tuple[dict[int, Any], int]:

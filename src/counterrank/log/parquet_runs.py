@@ -86,48 +86,97 @@ def all_defined(data, count, level):
 
 
 @njit(nogil=True)
-def look_up(data, words, at, known, values, first, count):
-    """Write the known values that the codes of a page stand for; False where something is wrong with the codes.
+def read_codes(data, words, at, codes, first, count):
+    """Write the codes of a page from place `first` on; the largest of them, -1 where something is wrong.
 
-    `words` are the bytes eight at a time.
+    `words[i]` is the eight bytes of the page from the i-th on. Eight codes at a time begin at a whole byte. Indices
+    have no sign, so that nobody asks whether they count from the end.
     """
     if at >= len(data) or data[at] > 32:
-        return False
-    width, last = np.int64(data[at]), len(values)
+        return np.int64(-1)
+    width = np.int64(data[at])
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     at += 1
-    done = first
+    done, largest = first, np.uint64(0)
     while done < first + count:
         head, at = _head(data, at)
         many = min(head >> 1 if head & 1 == 0 else (head >> 1) * 8, first + count - done)
         size = (many * width + 7) // 8 if head & 1 else (width + 7) // 8
-        if many <= 0 or at + size > len(data) or done + many > last:
-            return False
-        bit = at * 8
+        if many <= 0 or at + size > len(data) or done + many > len(codes):
+            return np.int64(-1)
         if head & 1:
-            quick = min(many, (len(words) * 64 - 64 - bit) // max(width, 1))
-            for i in range(quick):
-                word, shift = bit >> 6, np.uint64(bit & 63)
-                code = ((words[word] >> shift) | ((words[word + 1] << np.uint64(1)) << (np.uint64(63) - shift))) & mask
-                bit += width
-                if code >= np.uint64(len(known)):
-                    return False
-                values[done + i] = known[np.int64(code)]
-            for i in range(max(quick, 0), many):
-                code = _code(data, bit, width)
-                bit += width
-                if code >= len(known):
-                    return False
-                values[done + i] = known[code]
+            eights = max(min(many >> 3, (len(words) - at) // max(width, 1) - 1), 0)
+            each, begin, to = np.uint64(width), np.uint64(at), np.uint64(done)
+            for _ in range(eights):
+                for i in range(np.uint64(8)):
+                    bit = i * each
+                    code = (words[begin + (bit >> np.uint64(3))] >> (bit & np.uint64(7))) & mask
+                    largest = max(largest, code)
+                    codes[to + i] = np.int32(code)
+                begin += each
+                to += np.uint64(8)
+            for i in range(8 * eights, many):
+                code = np.uint64(_code(data, at * 8 + i * width, width))
+                largest = max(largest, code)
+                codes[done + i] = np.int32(code)
             at += (head >> 1) * width
         else:
-            code = _code(data, bit, width)
-            if code >= len(known):
-                return False
+            code = np.uint64(_code(data, at * 8, width))
+            largest = max(largest, code)
             for i in range(many):
-                values[done + i] = known[code]
+                codes[done + i] = np.int32(code)
             at += size
         done += many
+    return np.int64(largest)
+
+
+@njit(nogil=True)
+def read_flags(data, at, spelt, flags, eights, first, count):
+    """Write what the codes of a page stand for that are 0 or 1, from place `first` on; False where something is wrong.
+
+    `flags` are filled with what 0 stands for, `eights[i]` is eight of them from the i-th on, and `spelt[b]` is what the
+    eight bits of the byte b stand for.
+    """
+    if at >= len(data) or data[at] != 1 or first + count > len(flags):
+        return False
+    one, eight = np.uint64(1), np.uint64(8)
+    a, size, done, end = np.uint64(at + 1), np.uint64(len(data)), np.uint64(first), np.uint64(first + count)
+    while done < end:
+        if a >= size:
+            return False
+        head = np.uint64(data[a])
+        a += one
+        if head > np.uint64(127):
+            long, after = _head(data, np.int64(a) - 1)
+            if long < 0:
+                return False
+            head, a = np.uint64(long), np.uint64(after)
+        many = head >> one
+        if many == np.uint64(0) or a >= size:
+            return False
+        if head & one:
+            whole = min(many, (end - done) >> np.uint64(3))
+            if a + min(many, whole + one) > size:
+                return False
+            for i in range(whole):
+                eights[done + eight * i] = spelt[data[a + i]]
+            done += eight * whole
+            if whole < many:  # the last of the page, fewer than eight
+                bits = spelt[data[a + whole]]
+                for last in range(done, end):
+                    flags[last] = np.int8((bits >> (eight * (last - done))) & np.uint64(255))
+                done = end
+            a += many
+        else:
+            many = min(many, end - done)
+            if data[a] > 1:
+                return False
+            if data[a] == 1:
+                flag = np.int8(spelt[1] & np.uint64(255))
+                for same in range(done, done + many):
+                    flags[same] = flag
+            done += many
+            a += one
     return True
 
 

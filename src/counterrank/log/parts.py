@@ -29,6 +29,7 @@ else:
 BATCH_ROWS = 131_072
 _GROUP_ROWS = 32_768  # rows of a Parquet file's row group that are worth a batch of their own
 _FEWEST_ROWS, _BATCHES = 16_384, 4  # of a small file's batches: one is decoded while the one before it is counted
+IDS = "query", "items"  # columns of ids that are coded
 # what a text file does not say of its columns: the DuckDB type that each of ours is read as; others are numbers
 TEXT_TYPES = {
     "query": "VARCHAR", "items": "VARCHAR[]", "clicks": "DOUBLE[]", "reward": "DOUBLE", "day": "VARCHAR",
@@ -201,7 +202,7 @@ class ParquetPart:
     ) -> Iterator[pa.RecordBatch]:
         columns = list(dict.fromkeys(wanted.values()))
         try:
-            found = plain_columns(file, metadata, number, self._kinds(columns, named), wanted.get("clicks"))
+            found = plain_columns(file, metadata, number, self._kinds(wanted, named), wanted.get("clicks"))
             rest, before = [name for name in columns if name not in found], 0
             if not rest:
                 for batch in pa.table(found).to_batches(max_chunksize=BATCH_ROWS):
@@ -216,15 +217,18 @@ class ParquetPart:
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
 
-    def _kinds(self, columns: Sequence[str], named: Sequence[str]) -> dict[str, pa.DataType]:
-        """The types that columns come in, those of texts that the file has once each being dictionaries."""
-        once, kinds = pa.dictionary(pa.int32(), pa.string()), {}
-        for name in columns:
-            kinds[name] = self.schema.field(name).type
-            if name in named:
-                kinds[name] = once
-            elif any(path.startswith(f"{name}.") for path in named):
-                kinds[name] = pa.list_(once)
+    def _kinds(self, wanted: Wanted, named: Sequence[str]) -> dict[str, pa.DataType]:
+        """The types that columns come in: ids that the file has once each are dictionaries, of whole numbers where
+        they are few."""
+        kinds = {name: self.schema.field(name).type for name in wanted.values()}
+        for ours in IDS:
+            name = wanted.get(ours, "")
+            alone = list(wanted.values()).count(name) == 1
+            kind = self._bare(name) if name else None
+            whole = alone and pa.types.is_signed_integer(kind)
+            if whole or any(path == name or path.startswith(f"{name}.") for path in named):
+                once = pa.dictionary(pa.int32(), pa.int64() if whole else pa.string())
+                kinds[name] = pa.list_(once) if pa.types.is_list(kinds[name]) else once
         return kinds
 
     def _opened(self) -> tuple[pa.NativeFile, pq.FileMetaData]:
@@ -238,7 +242,7 @@ class ParquetPart:
     def _dictionaries(self, wanted: Wanted, metadata: pq.FileMetaData) -> list[str]:
         """Columns of ids whose texts the file has once each: all values take less than a plain text's length would."""
         found = []
-        texts = [wanted[c] for c in ("query", "items") if c in wanted and self._text(wanted[c])]
+        texts = [wanted[c] for c in IDS if c in wanted and pa.types.is_string(self._bare(wanted[c]))]
         leaves = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
         for name in texts:
             matching = [i for i, path in enumerate(leaves) if path == name or path.startswith(f"{name}.")]
@@ -248,9 +252,10 @@ class ParquetPart:
                 found += [leaves[i] for i in matching]
         return found
 
-    def _text(self, name: str) -> bool:
+    def _bare(self, name: str) -> pa.DataType:
+        """The type of a column, or of what its lists hold."""
         kind = self.schema.field(name).type
-        return bool(pa.types.is_string(kind.value_type if pa.types.is_list(kind) else kind))
+        return kind.value_type if pa.types.is_list(kind) else kind
 
     def _damaged(self, error: Any) -> InputError:
         return InputError(f"{self.path}: damaged Parquet file ({told(error)}): write it anew")

@@ -4,7 +4,8 @@ Arrow reads any Parquet; of a list it writes down the levels of every value befo
 as long as all that is counted of a row. A chunk, which is one column of a row group, is plain if it has whole numbers,
 doubles, or texts that the file has once each, bare or in lists, none of them missing and no list empty, in the
 encodings that writers choose by themselves. What this reader gives for a plain chunk is what Arrow gives, but for whole
-numbers, which have 64 bits, and clicks, which have 8. Any other chunk is left to Arrow.
+numbers, which have 64 bits, or come as a dictionary where that is wanted and the file has few different ones, and for
+clicks, which have 8 bits. Any other chunk is left to Arrow.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from counterrank.log.parquet_pages import CODECS, INDEXED, PLAIN, NotPlain, Page, pages
-from counterrank.log.parquet_runs import all_defined, cut_texts, look_up, row_starts
+from counterrank.log.parquet_runs import all_defined, cut_texts, read_codes, read_flags, row_starts
 
 WORTH = 4096  # values of a page from which on it is worth its header
+FEW = 4  # times as many values as there are different ones make these few
 _MOST = 1 << 24  # values of a chunk, which is held as a whole: 128 MB
 
 
@@ -75,7 +77,8 @@ class _Chunk:
         if self.starts[0] != 0:
             raise NotPlain
         self.starts[-1] = values.size
-        return pa.Array.from_buffers(pa.list_(values.kind), self.rows, [None, self.ends], children=[values.array()])
+        inside = values.array()
+        return pa.Array.from_buffers(pa.list_(inside.type), self.rows, [None, self.ends], children=[inside])
 
     def _check(self, page: Page) -> None:
         """Find where the rows of a page begin, and that nothing is missing in it."""
@@ -100,21 +103,23 @@ def _content(file: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> pa.Buffer:
 
 
 class _Values:
-    """The values of a chunk, page after page."""
+    """The values of a chunk, page after page: codes of those in its dictionary for as long as all pages have these."""
 
     def __init__(self, kind: pa.DataType, chunk: pq.ColumnChunkMetaData, clicks: bool) -> None:
         self.stored = chunk.physical_type
-        indexed = pa.types.is_dictionary(kind)
         if not _reads(self.stored, kind) or not 0 < chunk.num_values <= _MOST:
             raise NotPlain
+        self.most, self.indexed = chunk.num_values, pa.types.is_dictionary(kind)
         self.clicks = clicks and pa.types.is_integer(kind)
-        self.kind = kind if indexed or self.stored == "DOUBLE" else pa.int8() if self.clicks else pa.int64()
-        self.room = pa.allocate_buffer(chunk.num_values * self.kind.bit_width // 8)
-        bits = np.dtype(f"i{self.kind.bit_width // 8}")  # of doubles, too
-        self.values: NDArray[Any] = np.frombuffer(memoryview(self.room), dtype=bits)
+        self.kind = kind if self.indexed or self.stored == "DOUBLE" else pa.int8() if self.clicks else pa.int64()
         self.known: NDArray[Any] | None = None  # what the dictionary has
         self.texts: pa.Array | None = None
         self.size = 0
+        self.room, self.values = self._made(pa.int32() if self.indexed else self.kind)
+
+    def _made(self, kind: pa.DataType) -> tuple[pa.Buffer, NDArray[Any]]:
+        room = pa.allocate_buffer(self.most * kind.bit_width // 8)
+        return room, np.frombuffer(memoryview(room), dtype=f"i{kind.bit_width // 8}")  # of doubles, too
 
     def add(self, page: Page) -> None:
         """Decode one page more."""
@@ -124,20 +129,51 @@ class _Values:
             self.known = self._texts(page) if self.stored == "BYTE_ARRAY" else self._numbers(page)
             return
         if page.encoding == PLAIN and self.stored != "BYTE_ARRAY":
+            self._spell()
             self.values[self.size : self.size + page.count] = self._numbers(page)
         elif page.encoding in INDEXED and self.known is not None:
-            words = page.content[: len(page.content) // 8 * 8].view(np.uint64)
-            if not look_up(page.content, words, page.at, self.known, self.values, self.size, page.count):
-                raise NotPlain
+            self._look_up(page, self.known)
         else:
             raise NotPlain
         self.size += page.count
 
+    def _look_up(self, page: Page, known: NDArray[Any]) -> None:
+        """Decode a page of codes."""
+        into, first = self.values, self.size
+        if page.at >= len(page.content):
+            raise NotPlain
+        if self.clicks and len(known) == 2 and page.content[page.at] == 1:  # of how many bits each code is
+            into[first : first + page.count] = known[0]
+            if not read_flags(page.content, page.at, _spelt(known), into, each_eight(into), first, page.count):
+                raise NotPlain
+            return
+        codes = into if self.indexed else np.empty(page.count, dtype=np.int32)
+        largest = read_codes(
+            page.content, each_eight(page.content), page.at, codes, first if self.indexed else 0, page.count
+        )
+        if not 0 <= largest < len(known):
+            raise NotPlain
+        if not self.indexed:
+            known.take(codes, out=into[first : first + page.count], mode="clip")
+
+    def _spell(self) -> None:
+        """From now on have the numbers themselves."""
+        if not self.indexed:
+            return
+        codes, self.indexed, self.kind = self.values, False, pa.int64()
+        self.room, self.values = self._made(self.kind)
+        if self.known is not None:
+            self.known.take(codes[: self.size], out=self.values[: self.size], mode="clip")
+
     def array(self) -> pa.Array:
-        if self.texts is None:
+        known = self.texts
+        if self.indexed and known is None and self.known is not None and FEW * len(self.known) <= self.size:
+            known = pa.array(self.known)
+        if known is None:
+            self._spell()
             return pa.Array.from_buffers(self.kind, self.size, [None, self.room])
         indices = pa.Array.from_buffers(pa.int32(), self.size, [None, self.room])
-        return pa.DictionaryArray.from_arrays(indices, self.texts)
+        return pa.DictionaryArray.from_arrays(indices, known, safe=False)  # all were compared with how many are known
 
     def _numbers(self, page: Page) -> NDArray[Any]:
         """The numbers of a page that has them one after the other."""
@@ -147,7 +183,7 @@ class _Values:
         numbers = np.frombuffer(page.content, each, page.count, page.at)
         if self.clicks and ((numbers & 1) != numbers).any():
             raise NotPlain
-        return numbers.astype(self.values.dtype)
+        return numbers.astype(np.int8 if self.clicks else np.int64)
 
     def _texts(self, page: Page) -> NDArray[Any]:
         """The codes of texts that come with their lengths, the texts being kept."""
@@ -161,10 +197,21 @@ class _Values:
         return np.arange(page.count, dtype=np.int32)
 
 
+def each_eight(data: NDArray[Any]) -> NDArray[np.uint64]:
+    """The eight bytes from each byte on, wherever that is."""
+    return np.ndarray((max(len(data) - 7, 0),), np.uint64, data.data.cast("B"), 0, (1,))
+
+
+def _spelt(known: NDArray[np.int8]) -> NDArray[np.uint64]:
+    """What the eight bits of each byte stand for, known[0] and known[1], as eight bytes."""
+    return np.asarray(known[(np.arange(256)[:, None] >> np.arange(8)) & 1].view(np.uint64).ravel())
+
+
 def _reads(stored: str, kind: pa.DataType) -> bool:
     """Whether values that are stored so are what we make of this type."""
-    if pa.types.is_dictionary(kind):
-        return stored == "BYTE_ARRAY" and kind == pa.dictionary(pa.int32(), pa.string())
+    if pa.types.is_dictionary(kind) and kind.index_type == pa.int32() and kind.value_type == pa.string():
+        return stored == "BYTE_ARRAY"
     if pa.types.is_float64(kind):
         return stored == "DOUBLE"
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_signed_integer(kind) and stored in ("INT32", "INT64")

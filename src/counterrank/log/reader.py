@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterrank.log.keys import SEPARATOR, text_keys
+from counterrank.ids import as_text
+from counterrank.log.keys import SEPARATOR, IdKeys, text_keys
 from counterrank.log.originals import Originals, shown
 from counterrank.log.parts import ParquetPart, Part, Wanted
 from counterrank.log.prefetch import AHEAD, in_lanes, prefetched
@@ -110,8 +111,8 @@ def named(rows: Rows) -> Rows:
     """Rows whose query is named with its segment, where the log is told apart by one."""
     if rows.segment is None:
         return rows
-    names = pc.binary_join_element_wise(rows.query_values.cast(pa.string()), rows.segment, SEPARATOR)
-    return replace(rows, query_values=names, query_keys=text_keys(names))
+    names = pc.binary_join_element_wise(as_text(rows.query_values), rows.segment, SEPARATOR)
+    return replace(rows, query_values=names, query_keys=IdKeys(text_keys(names)))
 
 
 def look(rows: Rows, tally: Tally) -> None:

@@ -15,7 +15,7 @@ from counterrank.errors import InputError
 from counterrank.ids import as_text, is_text
 from counterrank.limits import LARGEST
 from counterrank.log.days import day_numbers
-from counterrank.log.keys import SEPARATOR, Keys, id_keys
+from counterrank.log.keys import SEPARATOR, IdKeys, Keys, id_keys
 from counterrank.log.lists import is_list, plain_lists
 from counterrank.log.problems import RowProblem
 from counterrank.log.spelled import parse_lists
@@ -37,12 +37,12 @@ class Kinds:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Impressions as arrays: row i shows item_keys[offsets[i]:offsets[i+1]]."""
+    """Impressions as arrays: row i shows the items from offsets[i] to offsets[i+1]."""
 
-    query_keys: Keys
+    query_keys: IdKeys
     query_values: Any  # Arrow array, integer or text
     offsets: NDArray[np.int64]
-    item_keys: Keys
+    item_keys: IdKeys
     item_values: Any
     clicks: NDArray[np.int8] | None
     reward: NDArray[np.float64] | None
@@ -77,7 +77,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
     missing = values if kinds.integer_items else item_values
     if missing.null_count:
         _mark(problem, _any_in(_null(missing), offsets), RowProblem.ITEM)
-    repeats = _repeats(item_keys, offsets)
+    repeats = _repeats(item_keys.marks(), offsets)
     if not repair:
         _mark(problem, repeats, RowProblem.REPEATED)
 
@@ -115,7 +115,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         item_propensities=chances,
         impressions=impressions,
         day=day,
-        cluster=cluster,
+        cluster=None if cluster is None else cluster.each(),
         cluster_values=named,
         segment=_segment(column.get("segment"), f"{name}: segment", problem),
         timed=timed,
@@ -181,12 +181,12 @@ def _chances(
 def _repaired(rows: Rows, repeats: NDArray[np.bool_]) -> Rows:
     """Each item at its first place only."""
     clicks = rows.clicks.copy() if rows.clicks is not None else np.zeros(len(rows.item_keys), dtype=np.int8)
-    keep = _firsts(rows.item_keys, rows.offsets, repeats, clicks)
+    keep = _firsts(rows.item_keys.marks(), rows.offsets, repeats, clicks)
     offsets = np.concatenate(([0], np.cumsum(keep)))[rows.offsets]
     return replace(
         rows,
         offsets=offsets,
-        item_keys=rows.item_keys[keep],
+        item_keys=rows.item_keys.kept(keep),
         item_values=rows.item_values.filter(pa.array(keep)),
         clicks=clicks[keep] if rows.clicks is not None else None,
         item_propensities=rows.item_propensities[keep] if rows.item_propensities is not None else None,
@@ -243,24 +243,21 @@ def _any_in(flags: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.
 
 
 @njit(nogil=True)
-def _repeats(keys, offsets):  # type: ignore[no-untyped-def]
+def _repeats(marks, offsets):  # type: ignore[no-untyped-def]
     """Whether an item stands twice in a row. A small table tells most rows apart; only the rest are compared."""
     out = np.zeros(len(offsets) - 1, dtype=np.bool_)
-    marks = np.empty(1024, dtype=np.int64)
-    for i in range(len(marks)):
-        marks[i] = -1
+    seen = np.full(1024, -1, dtype=np.int32)
     for r in range(len(out)):
-        start = offsets[r]
-        end = offsets[r + 1]
+        start, end = np.uint64(offsets[r]), np.uint64(offsets[r + 1])
         doubt = False
         for i in range(start, end):
-            place = np.int64((np.uint64(keys[i]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(54))
-            doubt |= marks[place] == r
-            marks[place] = r
+            place = (np.uint64(marks[i]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(54)
+            doubt |= seen[place] == np.int32(r)
+            seen[place] = np.int32(r)
         if doubt:
-            for i in range(start + 1, end):
+            for i in range(start + np.uint64(1), end):
                 for j in range(start, i):
-                    out[r] |= keys[i] == keys[j]
+                    out[r] |= marks[i] == marks[j]
     return out
 
 
