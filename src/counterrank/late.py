@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from threading import Thread
 from typing import Any
 
 
@@ -20,3 +22,16 @@ class Late:
         found = getattr(import_module(self._name), what)
         self.__dict__[what] = found
         return found
+
+
+def soon(*names: str) -> None:
+    """Import these in a thread of their own, since what follows will need them: compiled code, in which a log is
+    counted, leaves the interpreter free for it."""
+    missing = [name for name in names if name not in sys.modules]
+    if missing:
+        Thread(target=_imported, args=(missing,), daemon=True, name="counterrank-imports").start()
+
+
+def _imported(names: list[str]) -> None:
+    for name in names:
+        import_module(name)

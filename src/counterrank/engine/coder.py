@@ -27,6 +27,7 @@ UNCUT = 1 << 30
 SEEN_BEFORE = 16  # items that a first batch shows for each pair that it has room for
 EXPECTED = 1 << 20  # cells that there is room for before one was seen
 MOVED = 2  # times as many items as were shown for another query than last make it worth to remember that
+BEGINNING = 8  # such a part of a first batch shows most of its pairs
 HALVED = 1 << 13  # rows of a batch from which a second thread is worth its start
 
 
@@ -105,21 +106,23 @@ class Coder:
         places = keys.index if keys.index is not None else np.zeros(0, dtype=np.int32)
         shown = ShownRows(codes, rows.offsets, keys.known, places, clicks)
         self.pairs.know(self.queries.size)
-        if self.used:
-            order = self._known(shown, place, coded)
-        else:  # most pairs are met in the first batch: by query, so that those of one query lie together in memory
+        begin, first = 0, insert and not self.used
+        if first:  # most pairs are met at the beginning: by query, so that those of one lie together in memory
+            self._expect(min(len(rows.item_keys) // SEEN_BEFORE, EXPECTED // max(longest, 1)), coded.shape[1])
+            begin = max(len(rows) // BEGINNING, min(len(rows), HALVED))
             order = placed(np.arange(len(rows)), place)
-            self._expect(min(len(rows.item_keys) // SEEN_BEFORE, EXPECTED // max(longest, 1)))
-        if len(order):
+            self._new(rows, order[order < begin], shown, place, coded)
+        left = self._known(shown, place, coded, begin)
+        if len(left):
             if not insert:
                 raise InputError("the log changed while it was read: try again when nothing writes to it")
-            self._new(rows, order, shown, place, coded)
+            self._new(rows, left[np.argsort(place[left])] if first else left, shown, place, coded)
         return coded
 
-    def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32]) -> Codes:
-        """Code the rows whose pairs are known, those of two halves side by side; the rows that are left."""
+    def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32], begin: int) -> Codes:
+        """Code the rows from `begin` on whose pairs are known, two halves side by side; the rows that are left."""
         size, slots, every = len(place), self._slots(), self.plan.all_items
-        halved = size >= HALVED and not self.alone
+        halved = size - begin >= HALVED and not self.alone
         lately = np.zeros(len(shown.keys), dtype=np.int64) if len(shown.places) else None
 
         def run(first: int, last: int) -> Codes:
@@ -135,9 +138,10 @@ class Coder:
             return left[:some]
 
         if not halved:
-            return run(0, size)
-        other = self._beside.submit(run, size // 2, size)
-        return np.concatenate([run(0, size // 2), other.result()])
+            return run(begin, size)
+        middle = (begin + size) // 2
+        other = self._beside.submit(run, middle, size)
+        return np.concatenate([run(begin, middle), other.result()])
 
     def _new(self, rows: Rows, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32]) -> None:
         """Code these rows; pairs and items that are new get codes."""
@@ -207,12 +211,13 @@ class Coder:
         kernels.lay_out(rows.offsets, rows.item_propensities, out)
         return out
 
-    def _expect(self, pairs: int) -> None:
+    def _expect(self, pairs: int, positions: int) -> None:
         """Make room for so many at once: to make it bit by bit takes as long as to fill it."""
+        self.pairs.tally.grow(0, positions)
         self.pairs.grow(0, pairs)
         self.pairs.widen(int(self.size[kernels.SLOTS]), pairs)
-        while pairs > len(self.items.slots) // 4:
-            self.items.grow()
+        if pairs > len(self.items.slots) // 4:
+            self.items.grow(pairs)
 
     def _make_room(self, longest: int) -> None:
         self.before_growth()

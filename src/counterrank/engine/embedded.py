@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 from weakref import proxy
@@ -44,6 +44,7 @@ from counterrank.statistics.pairs import FEW, Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 from counterrank.statistics.sample import Sample, first_pairs
+from counterrank.threads import in_turn
 
 CACHE_BYTES = 512 << 20
 GROUP_ROOM = 1 << 20
@@ -190,8 +191,8 @@ class EmbeddedPass:
         if not keep.any():
             raise NoneFound(f"{self.log.name}: the log has none of the queries asked for: are their ids the same?")
         ids = coder.queries.ids()
-        in_turn = id_order(ids.texts)  # of all queries, the coder's codes in the one order of ids
-        codes = in_turn[keep[in_turn]]
+        by_id = id_order(ids.texts)  # of all queries, the coder's codes in the one order of ids
+        codes = by_id[keep[by_id]]
         self.new_query = np.full(len(keep), -1)
         self.new_query[codes] = np.arange(len(codes))
         self.item_ids, self.new_item = in_order(coder.items.ids())
@@ -206,7 +207,7 @@ class EmbeddedPass:
         pairs = Pairs.build(query_ids, self.item_ids, queries[kept], items[kept], lengths, positions)
         rows, whole = self._rows_of(pairs), None
         if self._wants_whole and (self.plan.top is not None or ((per_query[:, 0] > 0) & ~keep).any()):
-            every = np.lexsort((items, places(in_turn)[coder.pairs.query[:used]]))
+            every = np.lexsort((items, places(by_id)[coder.pairs.query[:used]]))
             self.tallier.count_waiting()
             whole = coder.pairs.tally.found(places(every), used, coder.pairs.tally.positions)
         del queries, items, kept
@@ -293,7 +294,7 @@ class EmbeddedPass:
 
     def _sample(self, pairs: Pairs) -> Sample:
         if self.kept.complete:
-            parts = [self._picked(part) for part in (*self.kept.in_memory, *self.kept.on_disk())]
+            parts = self._picked_of([*self.kept.in_memory, *self.kept.on_disk()])
         else:
             parts = self._sampled if self._sampled is not None else [self._picked(part) for part in self._again()]
         rows, query = self._rows_of(pairs), self._query_of(self.coder.used)
@@ -313,6 +314,13 @@ class EmbeddedPass:
         chosen = first_pairs(counts.pairs, counts.shown_first, self.log_impressions / max(self.reading.rows, 1))
         rows = self._rows_of(counts.pairs)
         return np.asarray((rows >= 0) & chosen[rows])
+
+    def _picked_of(self, parts: Sequence[CodedRows]) -> list[CodedRows]:
+        """The rows of all parts that are in the sample."""
+        if len(parts) == 1:
+            return [self._picked(parts[0])]
+        self._first  # noqa: B018 - made once, before two threads ask for it
+        return in_turn([partial(self._picked, part) for part in parts])
 
     def _picked(self, part: CodedRows) -> CodedRows:
         """The rows that are in the sample."""

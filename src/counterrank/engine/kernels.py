@@ -184,7 +184,7 @@ def code_indexed(first, last, shown, place, top, register_all, pairs, lately, co
             i = np.uint64(places[at + k])
             found = lately[i]
             if (found ^ mine) >> 32 != 0:
-                moved += 1
+                moved += found != 0
                 pair = slots[_slot(keys[i], tables[q, BEGIN], tables[q, SHIFT_BY], slots, secret), 1]
                 if pair == 0:
                     left[some] = r
@@ -398,34 +398,35 @@ def rows_of(codes, starts):
 
 
 @njit(nogil=True)
-def read_pages(
-    picked, coded, impressions, reward, theta, pair_rows, pair_query, low, high, queries, rows, sums,
-):  # fmt: skip
+def read_pages(picked, coded, impressions, reward, theta, pair_rows, pair_query, low, high, room):
     """Those of the picked rows that are of the queries low to high: rows of pairs, impressions, Σ reward, Σ reward²."""
-    used = 0
+    used, one = np.uint64(0), np.uint64(1)
+    flat, width = coded.reshape(-1), np.uint64(coded.shape[1])
+    shown, depth = room.rows.reshape(-1), np.uint64(room.rows.shape[1])
     for r in picked:
-        if coded[r, 0] < 0:
+        begin, to = np.uint64(r) * width, used * depth
+        if flat[begin] < 0:
             continue
-        q = pair_query[coded[r, 0] >> 1]
+        q = pair_query[np.uint64(flat[begin]) >> one]
         if q < low or q >= high:
             continue
-        value, cut = 0.0, 0
-        for k in range(coded.shape[1]):
-            v = coded[r, k]
+        value, cut = 0.0, np.uint64(0)
+        for k in range(width):
+            v = flat[begin + k]
             if v < 0:
                 break
-            rows[used, k] = pair_rows[v >> 1]
-            if v & 1:
-                value += theta[k]
-            cut += 1
-        rows[used, cut:] = -1
+            shown[to + k] = pair_rows[np.uint64(v) >> one]
+            value += theta[k] * (v & 1)
+            cut += one
+        for k in range(cut, depth):
+            shown[to + k] = -1
         if len(reward) > 0:
             value = reward[r]
         m = float(impressions[r]) if len(impressions) > 0 else 1.0
-        queries[used] = q
-        sums[0, used], sums[1, used], sums[2, used] = m, m * value, m * value * value
-        used += 1
-    return used
+        room.queries[used] = q
+        room.impressions[used], room.reward[used], room.reward2[used] = m, m * value, m * value * value
+        used += one
+    return np.int64(used)
 
 
 @njit(nogil=True)

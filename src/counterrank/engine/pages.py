@@ -16,6 +16,7 @@ from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.plan import WantedRankings
+from counterrank.engine.records import PageArrays
 from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.hashing import ranking_keys
@@ -67,17 +68,29 @@ class RowPages:
         yield from self.kept.on_disk()
 
     def _read(self, rows: CodedRows, picked: Codes, low: int, high: int) -> Rankings:
-        size = len(picked)
-        queries, shown = np.empty(size, dtype=np.int64), np.empty((size, self.positions), dtype=np.int64)
-        sums = np.empty((3, size))
+        room = self._room(len(picked))
+        return _filled(room, self._put(rows, picked, low, high, room))
+
+    def gathered(self, low: int, high: int, size: int) -> Rankings:
+        """All rows of queries low to high, which are so many, where rows are in the order of their queries."""
+        room, used = self._room(size), 0
+        for rows in self._batches():
+            picked = kernels.rows_of(self.codes[low:high], rows.starts)
+            used += self._put(rows, picked, low, high, _behind(room, used))
+        return _filled(room, used)
+
+    def _room(self, size: int) -> PageArrays:
+        shown = np.empty((size, self.positions), dtype=np.int64)
+        return PageArrays(np.empty(size, dtype=np.int64), shown, np.empty(size), np.empty(size), np.empty(size))
+
+    def _put(self, rows: CodedRows, picked: Codes, low: int, high: int, room: PageArrays) -> int:
+        """Put the picked rows where there is room for them; how many they are."""
         impressions = rows.impressions if rows.impressions is not None else np.zeros(0, dtype=np.int64)
         reward = rows.reward if rows.reward is not None else np.zeros(0)
-        used = kernels.read_pages(
-            picked, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high,
-            queries, shown, sums,
-        )  # fmt: skip
-        n, total, squares = sums[:, :used]
-        return Rankings(queries=queries[:used], rows=shown[:used], impressions=n, reward=total, reward2=squares)
+        used: int = kernels.read_pages(
+            picked, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high, room
+        )
+        return used
 
     def moved(self, pair_rows: Codes) -> RowPages:
         known = self.pair_rows >= 0
@@ -109,13 +122,28 @@ class GroupedPages:
                 coming.extend(pool.submit(self._gathered, *block) for block in blocks[number + THREADS :][:1])
 
     def _gathered(self, first: int, last: int) -> Rankings:
-        return Rankings.joined(list(self.pages.chunks(first, last))).merged()
+        return self.pages.gathered(first, last, int(self.sizes[first:last].sum())).merged()
 
     def moved(self, pair_rows: Codes) -> GroupedPages:
         return replace(self, pages=self.pages.moved(pair_rows))
 
     def without_propensity(self) -> GroupedPages:
         return self
+
+
+def _behind(room: PageArrays, used: int) -> PageArrays:
+    """The room that is left."""
+    return PageArrays._make(column[used:] for column in room)
+
+
+def _filled(room: PageArrays, used: int) -> Rankings:
+    return Rankings(
+        queries=room.queries[:used],
+        rows=room.rows[:used],
+        impressions=room.impressions[:used],
+        reward=room.reward[:used],
+        reward2=room.reward2[:used],
+    )
 
 
 def grouped_pages(pages: RowPages, room: int) -> RankingGroups:

@@ -76,3 +76,13 @@ class GroupArrays(NamedTuple):
     rows: NDArray[np.int32]
     sums: Vector
     propensity: Vector
+
+
+class PageArrays(NamedTuple):
+    """Room for rows as groups of rankings."""
+
+    queries: Codes
+    rows: Codes
+    impressions: Vector
+    reward: Vector
+    reward2: Vector

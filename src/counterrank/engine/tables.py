@@ -44,9 +44,12 @@ class Vocabulary:
             self.keep(None if values is None else values.take(pa.array(np.concatenate(fresh_at))))
         return codes
 
-    def grow(self) -> None:
-        """Double the room."""
-        larger = np.zeros(len(self.slots) * 2, dtype=np.int64)
+    def grow(self, ids: int = 0) -> None:
+        """Double the room, or as often as so many ids take."""
+        room = len(self.slots) * 2
+        while ids > room // 4:
+            room *= 2
+        larger = np.zeros(room, dtype=np.int64)
         kernels.rehash(self.slots, larger, SECRET)
         self.slots = larger
 

@@ -193,25 +193,36 @@ def probability(
     out: Any,
 ) -> None:  # pragma: no cover
     """Fills out first to last: Π exp(l_k) / Σ of what is not yet shown, summed from the end: nothing cancels."""
-    stamp = np.empty(len(logs), dtype=np.int64)
-    for at in range(len(logs)):
-        stamp[at] = -1
-    for g in range(first, last):
-        q = queries[g]
-        if not is_ranking(starts[q], starts[q + 1], shown[q], rankings[g], place, stamp, g):
+    stamp = np.full(len(logs), -1, dtype=np.int64)
+    for g in range(np.uint64(first), np.uint64(last)):
+        q, mark = np.uint64(queries[g]), np.int64(g)
+        start, end, ranking = starts[q], starts[q + np.uint64(1)], rankings[g]
+        if not is_ranking(start, end, shown[q], ranking, place, stamp, mark):
             continue
-        if starts[q] < starts[q + 1] and rate[starts[q]] < 0.0:
-            out[g] = _relative(starts[q], starts[q + 1], shown[q], place, logs, rankings[g], stamp, g)
+        if start < end and rate[start] < 0.0:
+            out[g] = _relative(start, end, shown[q], place, logs, ranking, stamp, mark)
             continue
-        total, chance = 0.0, 1.0
-        for at in range(starts[q], starts[q + 1]):
-            if stamp[at] != g:
-                total += rate[at]
+        total, chance = _of_others(np.uint64(start), np.uint64(end), rate, stamp, mark), 1.0
         for k in range(shown[q] - 1, -1, -1):
-            value = rate[place[rankings[g, k]]]
+            value = rate[np.uint64(place[np.uint64(ranking[np.uint64(k)])])]
             total += value
             chance *= value / total
         out[g] = max(chance, 5e-324)  # what can be shown never has probability 0
+
+
+@njit(nogil=True)
+def _of_others(start: Any, end: Any, rate: Any, stamp: Any, mark: int) -> float:  # pragma: no cover
+    """The sum of rates of candidates that are not stamped with the mark: four at a time, and without a branch."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    one, two, three, whole = np.uint64(1), np.uint64(2), np.uint64(3), end - (end - start) % np.uint64(4)
+    for at in range(start, whole, np.uint64(4)):
+        a += rate[at] * (stamp[at] != mark)
+        b += rate[at + one] * (stamp[at + one] != mark)
+        c += rate[at + two] * (stamp[at + two] != mark)
+        d += rate[at + three] * (stamp[at + three] != mark)
+    for at in range(whole, end):
+        a += rate[at] * (stamp[at] != mark)
+    return (a + b) + (c + d)
 
 
 @njit(nogil=True)

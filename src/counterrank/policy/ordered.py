@@ -84,14 +84,14 @@ def is_ranking(
     """Whether a row of rankings shows exactly `shown` different candidates of its query; stamps them with `mark`."""
     if start == stop or shown > len(ranking):
         return False
-    for k in range(len(ranking)):
+    for k in range(np.uint64(len(ranking))):
         row = ranking[k]
-        if k >= shown:
+        if k >= np.uint64(shown):
             if row >= 0:
                 return False
             continue
-        at = place[row] if row >= 0 else -1
-        if at < start or at >= stop or stamp[at] == mark:
+        at = place[np.uint64(row)] if row >= 0 else np.int64(-1)
+        if at < start or at >= stop or stamp[np.uint64(at)] == mark:
             return False
-        stamp[at] = mark
+        stamp[np.uint64(at)] = mark
     return True

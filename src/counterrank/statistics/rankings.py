@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterrank.compiled import njit
 from counterrank.ids import Codes
 from counterrank.records import dataclass
 from counterrank.statistics.order import row_order
@@ -97,14 +98,29 @@ class Rankings:
         if len(starts) == len(order):
             return self.taken(order)
         first = order[starts]
+        sums = np.empty((3, len(starts)))
+        _add_up(order, starts, self.impressions, self.reward, self.reward2, sums)
         return Rankings(
             queries=self.queries[first],
-            rows=self.rows[first],
-            impressions=np.add.reduceat(self.impressions[order], starts),
-            reward=np.add.reduceat(self.reward[order], starts),
-            reward2=np.add.reduceat(self.reward2[order], starts),
+            rows=self.rows.take(first, axis=0),
+            impressions=sums[0],
+            reward=sums[1],
+            reward2=sums[2],
             propensity=self.propensity[first] if self.propensity is not None else None,
         )
+
+
+@njit(nogil=True)
+def _add_up(order: Any, starts: Any, n: Any, reward: Any, reward2: Any, sums: Any) -> None:  # pragma: no cover
+    """The sums of each group, whose members are order[starts[g]:starts[g+1]]."""
+    groups, one = np.uint64(len(starts)), np.uint64(1)
+    for g in range(groups):
+        end = np.uint64(starts[g + one]) if g + one < groups else np.uint64(len(order))
+        a, b, c = 0.0, 0.0, 0.0
+        for i in range(np.uint64(starts[g]), end):
+            r = np.uint64(order[i])
+            a, b, c = a + n[r], b + reward[r], c + reward2[r]
+        sums[0, g], sums[1, g], sums[2, g] = a, b, c
 
 
 class RankingGroups(Protocol):
