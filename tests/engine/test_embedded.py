@@ -69,7 +69,7 @@ def test_rows_that_do_not_fit_leave_pi_out_of_clicks_unless_it_is_named(world, l
     assert cr.evaluate(log, world.better(), engine=Embedded(cache_bytes=1000), estimators="pi").value("pi") is not None
 
 
-@pytest.mark.parametrize("room", [0, 20_000, 1 << 29])  # of kept rows: none, a few batches, all
+@pytest.mark.parametrize("room", [0, 8_000, 1 << 29])  # of kept rows: none, a few batches, all
 def test_groups_of_rankings_are_the_same_wherever_they_come_from(world, log, room, monkeypatch, tmp_path):
     """Counted as rows come and set down on disk, counted from some batch on, or gathered from all rows by query."""
     path = tmp_path / "log.parquet"

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from counterrank.engine import Embedded, Plan, kernels
+from counterrank.errors import InputError
 from counterrank.log import parts, read_log
 from counterrank.statistics.cells import Cells
 
@@ -65,6 +66,47 @@ def test_batches_large_enough_for_two_threads(monkeypatch):
     assert counted(table) == counted_plainly(queries, items, clicks)
 
 
+def coded_once(values, kind):
+    """Values as places in a dictionary."""
+    known, places = np.unique(np.array(values), return_inverse=True)
+    return pa.DictionaryArray.from_arrays(pa.array(places.ravel(), pa.int32()), pa.array(known.tolist(), kind))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string()], ids=str)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("batch", [400, 20_000])
+def test_ids_that_are_given_once_each(kind, shared, batch, monkeypatch):
+    """Items that many queries show move from one to the other, until they are looked up by their keys."""
+    monkeypatch.setattr(parts, "BATCH_ROWS", batch)
+    rng = np.random.default_rng(5)
+    size, positions = 40_000 if batch > 400 else 3_000, 3
+    queries = rng.integers(0, 25, size)
+    items = np.argsort(rng.random((size, 6)), axis=1)[:, :positions] + (0 if shared else 10 * queries[:, None])
+    clicks = (rng.random(items.shape) < 0.3).astype(int)
+    ends = pa.array(np.arange(0, items.size + 1, positions), pa.int32())
+    spelled = items.ravel().tolist() if kind == pa.int64() else [f"item-{item}" for item in items.ravel()]
+    table = pa.table(
+        {
+            "query": coded_once(queries.tolist(), pa.int64()),
+            "items": pa.ListArray.from_arrays(ends, coded_once(spelled, kind)),
+            "clicks": clicks.tolist(),
+        }
+    )
+    rows = np.array(spelled).reshape(items.shape).tolist()
+    assert counted(table) == counted_plainly(queries.tolist(), rows, clicks.tolist())
+
+
+def test_a_dictionary_that_has_an_id_twice():
+    """Both are the same item: a row that shows both repeats it."""
+    known = pa.array(["a", "b", "a"])
+    ends, places = pa.array(np.arange(0, 81, 2), pa.int32()), [0, 1] * 39 + [0, 2]
+    items = pa.ListArray.from_arrays(ends, pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), known))
+    table = pa.table({"query": ["q"] * 40, "items": items, "clicks": [[0, 1]] * 40})
+    with pytest.raises(InputError, match="row 40"):
+        counted(table)
+    assert counted(table.slice(0, 39)) == {("q", "a", 0): (39, 0), ("q", "b", 1): (39, 39)}
+
+
 def test_a_row_goes_to_its_place_in_the_order_of_queries():
     codes = np.array([2, 0, -1, 2, 1, 0])
     place, starts = kernels.by_query(codes, 3)
@@ -99,7 +141,7 @@ def test_moments_are_those_of_a_plain_loop(estimators, listed, monkeypatch):
     where = cells.looked_up(np.arange(pairs), np.zeros(pairs, dtype=np.int64))
     assert len(where[4]) == (pairs if listed else 0)
     table, ones = np.hstack([weight, offset]), np.zeros(0, dtype=np.int64)
-    kernels.sum_moments(0, size, coded, ones, False, where, table, scale, constant, out, cross, spread)
+    kernels.sum_moments(coded, ones, False, where, table, scale, constant, out, cross, spread)
 
     r, mean, term = [], [], []
     for row in coded[coded[:, 0] >= 0]:

@@ -43,6 +43,25 @@ class CodedRows:
     cluster: Codes | None = None
     chances: NDArray[np.float64] | None = None  # (n, K) the propensity of each item, where they are asked for
 
+    def __len__(self) -> int:
+        return len(self.coded)
+
+    @property
+    def positions(self) -> int:
+        return int(self.coded.shape[1])
+
+    def some(self, first: int, last: int) -> NDArray[np.int32]:
+        """The codes of rows first to last."""
+        return self.coded[first:last]
+
+    def taken(self, picked: Codes) -> NDArray[np.int32]:
+        """The codes of these rows."""
+        return self.coded[picked]
+
+    def heads(self) -> NDArray[np.int32]:
+        """The first code of each row."""
+        return self.coded[:, 0]
+
     @property
     def nbytes(self) -> int:
         columns = (self.coded, self.impressions, self.starts, self.reward, self.day, self.cluster, self.chances)
@@ -163,7 +182,7 @@ class Coder:
 
     def _slots(self) -> PairSlots:
         table = self.pairs
-        return PairSlots(table.slots, table.tables, table.query, table.item, self.items.slots)
+        return PairSlots(table.slots, table.tables, table.query, table.item, table.place, self.items.slots)
 
     @cached_property
     def _beside(self) -> ThreadPoolExecutor:
@@ -196,6 +215,7 @@ class Coder:
         self.plan = replace(self.plan, rankings="none", queries=None)  # whose texts are a copy of what policies hold
         self.pairs.slots, self.pairs.tables = self.pairs.slots[:0].copy(), self.pairs.tables[:0].copy()
         self.pairs.query, self.pairs.item = _short(self.pairs.query[:used]), _short(self.pairs.item[:used])
+        self.pairs.place = self.pairs.place[:used].copy()
 
     def clustered(self, rows: Rows) -> Codes | None:
         """The code of each row's cluster, where they are asked for."""

@@ -20,6 +20,7 @@ from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.moment_sums import THREADS, MomentSums
+from counterrank.engine.narrow import Kept, narrowed
 from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import EveryRanking, RowPages, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
@@ -90,7 +91,7 @@ class EmbeddedPass:
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
-        self._pending: Future[CodedRows] | None = None
+        self._pending: Future[Kept] | None = None
         self._rows_known: tuple[Pairs | None, Any, Any] = None, None, None  # pairs whose rows and queries are known
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         self._own: Pairs | None = None  # the log's own pairs, of a pass that stays for the next question
@@ -165,7 +166,15 @@ class EmbeddedPass:
         self._settle()
         self.tallier.make_room(coded.shape[1])
         counted = "impressions" in self.log.columns
-        self._pending = pool.submit(self.tallier.add, rows, codes, place, starts, coded, counted)
+        self._pending = pool.submit(self._tallied, rows, codes, place, starts, coded, counted)
+
+    def _tallied(
+        self, rows: Rows, codes: Codes, place: Codes, starts: Codes, coded: NDArray[np.int32], counted: bool
+    ) -> Kept:
+        """Count a batch; its rows, in as little room as they can be kept in."""
+        done = self.tallier.add(rows, codes, place, starts, coded, counted)
+        pairs = self.coder.pairs
+        return narrowed(done, pairs) if self.kept.keeps and pairs.tally.dense else done
 
     def _settle(self) -> None:
         """Wait until all that was coded is tallied, and keep it for the second pass while there is room."""
@@ -300,8 +309,8 @@ class EmbeddedPass:
         rows, query = self._rows_of(pairs), self._query_of(self.coder.used)
         positions, found = pairs.positions, []
         for part in parts:
-            coded = np.full((len(part.coded), positions), -1, dtype=np.int32)
-            queries = np.empty(len(part.coded), dtype=np.int64)
+            coded = np.full((len(part), positions), -1, dtype=np.int32)
+            queries = np.empty(len(part), dtype=np.int64)
             kernels.decode_rows(part.coded, rows, query, coded, queries)
             n = part.impressions if part.impressions is not None else np.ones(len(coded), dtype=np.int64)
             found.append((queries, coded, n, self.tallier.days_of(part.day, len(coded))))
@@ -315,20 +324,20 @@ class EmbeddedPass:
         rows = self._rows_of(counts.pairs)
         return np.asarray((rows >= 0) & chosen[rows])
 
-    def _picked_of(self, parts: Sequence[CodedRows]) -> list[CodedRows]:
+    def _picked_of(self, parts: Sequence[Kept]) -> list[CodedRows]:
         """The rows of all parts that are in the sample."""
         if len(parts) == 1:
             return [self._picked(parts[0])]
         self._first  # noqa: B018 - made once, before two threads ask for it
         return in_turn([partial(self._picked, part) for part in parts])
 
-    def _picked(self, part: CodedRows) -> CodedRows:
+    def _picked(self, part: Kept) -> CodedRows:
         """The rows that are in the sample."""
-        first = part.coded[:, 0]
+        first = part.heads()
         some = np.flatnonzero((first >= 0) & self._first[first >> 1])
         n = None if part.impressions is None else part.impressions[some]
         day = None if part.day is None else part.day[some]
-        return CodedRows(coded=part.coded[some], impressions=n, starts=np.zeros(0, dtype=np.int64), day=day)
+        return CodedRows(coded=part.taken(some), impressions=n, starts=np.zeros(0, dtype=np.int64), day=day)
 
     def _again(self) -> Iterator[CodedRows]:
         """The log read once more."""
@@ -399,9 +408,9 @@ class EmbeddedPass:
             list(pool.map(work, range(THREADS)))
         return sums.done()
 
-    def _by_query(self, batch: CodedRows, queries: Codes) -> tuple[Any, Any]:
+    def _by_query(self, batch: Kept, queries: Codes) -> tuple[Any, Any]:
         """The rows of a batch in the order of their final queries, and these; those that were crossed out are -1."""
-        first = batch.coded[:, 0]
+        first = batch.heads()
         of = np.where(first >= 0, queries[np.maximum(first, 0) >> 1], -1).astype(np.int32)
         order = np.argsort(of, kind="stable").astype(np.int32)
         return order, of[order]
@@ -413,8 +422,9 @@ class EmbeddedPass:
         the query queries[p]."""
         for batch, (order, of) in zip(self._parts(), sorted_, strict=True):
             some = order[slice(*np.searchsorted(of, [part.first, part.last]))]
-            coded = np.full((len(some), batch.coded.shape[1]), -1, dtype=np.int32)
-            kernels.decode_rows(batch.coded[some], rows, queries, coded, np.empty(len(some), dtype=np.int64))
+            given = batch.taken(some)
+            coded = np.full(given.shape, -1, dtype=np.int32)
+            kernels.decode_rows(given, rows, queries, coded, np.empty(len(some), dtype=np.int64))
             coded[coded >= 0] -= 2 * part.pairs.start
             n = None if batch.impressions is None else batch.impressions[some]
             cluster = None if batch.cluster is None else batch.cluster[some]
@@ -427,7 +437,7 @@ class EmbeddedPass:
             trim(part, where, floor, sums)
         return Trimmed(*sums.T.copy())
 
-    def _parts(self) -> Iterator[CodedRows]:
+    def _parts(self) -> Iterator[Kept]:
         """All rows, kept or read once more."""
         if self.kept.complete:
             yield from self.kept.in_memory

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.narrow import Kept
 from counterrank.engine.pages import rows_by_query
 from counterrank.ids import Codes
 from counterrank.records import dataclass
@@ -40,7 +40,7 @@ class Gathering:
         batches = (*self.kept.in_memory, *self.kept.on_disk())
         if not all(len(rows.starts) for rows in batches):
             return self._merged(None)
-        room = sum(len(rows.coded) for rows in batches)
+        room = sum(map(len, batches))
         out, used = self._nothing(room), 0
         for found in self._blocks(max(BLOCK_ROWS, room // BLOCKS)):
             for whole, part in zip(out.columns(), found.columns(), strict=True):
@@ -63,17 +63,18 @@ class Gathering:
         """The patterns of the queries with these codes, or of all."""
         found = [self._nothing(0)]
         for rows in (*self.kept.in_memory, *self.kept.on_disk()):
-            picked = np.arange(len(rows.coded)) if codes is None else kernels.rows_of(codes, rows.starts)
-            picked = picked[rows.coded[picked, 0] >= 0]
-            if len(picked):
-                found.append(self._decoded(rows, picked))
+            picked = np.arange(len(rows)) if codes is None else kernels.rows_of(codes, rows.starts)
+            coded = rows.taken(picked)
+            there = coded[:, 0] >= 0
+            if there.any():
+                found.append(self._decoded(rows, picked[there], coded[there]))
         return joined(found).merged()
 
-    def _decoded(self, rows: CodedRows, picked: Codes) -> Patterns:
+    def _decoded(self, rows: Kept, picked: Codes, given: NDArray[np.int32]) -> Patterns:
         n = np.ones(len(picked), dtype=np.int64) if rows.impressions is None else rows.impressions[picked]
         coded = np.full((len(picked), self.positions), -1, dtype=np.int32)
         queries = np.empty(len(picked), dtype=np.int64)
-        kernels.decode_rows(rows.coded[picked], self.pair_rows, self.pair_query, coded, queries)
+        kernels.decode_rows(given, self.pair_rows, self.pair_query, coded, queries)
         days = None if self.every_day is None or rows.day is None else self.every_day[rows.day[picked]]
         whose = None if self.clusters is None or rows.cluster is None else self.clusters[rows.cluster[picked]]
         return Patterns(queries, coded, n, days, whose)

@@ -12,6 +12,7 @@ import numpy as np
 
 from counterrank import temporary
 from counterrank.engine.coder import CodedRows
+from counterrank.engine.narrow import Kept
 from counterrank.errors import InputError
 
 COLUMNS = ("coded", "starts", "impressions", "reward", "day", "cluster", "chances")
@@ -24,12 +25,12 @@ class KeptRows:
     def __init__(self, room: int, to_disk: bool) -> None:
         self.room, self.to_disk = room, to_disk
         self.complete = True
-        self.in_memory: list[CodedRows] = []
+        self.in_memory: list[Kept] = []
         self._bytes = 0
         self._files = 0
         self._folder: temporary.Folder | None = None
 
-    def add(self, rows: CodedRows) -> None:
+    def add(self, rows: Kept) -> None:
         if not self.complete:
             return
         self._bytes += rows.nbytes
@@ -41,18 +42,23 @@ class KeptRows:
             self.complete = False
             self.in_memory = []
 
-    def holds(self, rows: CodedRows) -> bool:
+    def holds(self, rows: Kept) -> bool:
         """Whether all rows are kept, and will be with these."""
         return self.complete and (self.to_disk or self._bytes + rows.nbytes <= self.room)
 
-    def has_room(self, rows: CodedRows) -> bool:
+    def has_room(self, rows: Kept) -> bool:
         """Whether all rows are in memory, and will be with these."""
         return self.complete and self._bytes + rows.nbytes <= self.room
 
     @property
+    def keeps(self) -> bool:
+        """Whether rows are kept in memory as long as there is room."""
+        return self.complete and self.room > 0
+
+    @property
     def shown(self) -> int:
         """Places for shown items of the rows in memory."""
-        return sum(rows.coded.size for rows in self.in_memory)
+        return sum(len(rows) * rows.positions for rows in self.in_memory)
 
     @property
     def spilled(self) -> bool:
@@ -76,7 +82,7 @@ class KeptRows:
             assert coded is not None and starts is not None  # noqa: S101, PT018 - always written
             yield CodedRows(**columns | {"coded": coded, "starts": starts})
 
-    def _write(self, rows: CodedRows) -> None:
+    def _write(self, rows: Kept) -> None:
         if self._folder is None:
             self._folder = temporary.Folder()
         number = self._files
@@ -96,20 +102,20 @@ class KeptRows:
         return Path(self._folder.name) / f"{number}-{column}.npy"
 
 
-def _gathered(batches: Sequence[CodedRows]) -> CodedRows:
+def _gathered(batches: Sequence[Kept]) -> CodedRows:
     """The rows of all batches by query; those of one query stay in the order of batches."""
-    queries, rows = max(len(each.starts) for each in batches) - 1, sum(len(each.coded) for each in batches)
+    queries, rows = max(len(each.starts) for each in batches) - 1, sum(map(len, batches))
     sizes = np.zeros((queries + 1, len(batches)), dtype=np.int64)  # the rows of no query come first
     for number, each in enumerate(batches):
         own = np.diff(np.concatenate([[0], each.starts]))
         sizes[: len(own), number] = own
-        sizes[0, number] += len(each.coded) - own.sum()
+        sizes[0, number] += len(each) - own.sum()
     begins = (np.cumsum(sizes.ravel()) - sizes.ravel()).reshape(sizes.shape)
     places = [
         np.repeat(begins[:, number] - (np.cumsum(own) - own), own) + np.arange(own.sum())
         for number, own in enumerate(sizes.T)
     ]
-    longest = max(each.coded.shape[1] for each in batches)
+    longest = max(each.positions for each in batches)
 
     def together(name: str) -> Any:
         columns = [getattr(each, name) for each in batches]

@@ -206,7 +206,7 @@ def code_rows(start, order, shown, place, top, register_all, size, pairs, fresh_
     Returns the place in order that it had no room for.
     """
     query_codes, offsets, keys, places, clicks = shown
-    slots, tables, pair_query, pair_item, item_slots = pairs
+    slots, tables, pair_query, pair_item, pair_place, item_slots = pairs
     item_mask = np.uint64(len(item_slots) // 2 - 1)
     indexed, clicked = len(places) > 0, len(clicks) > 0
     for i in range(start, len(order)):
@@ -243,8 +243,8 @@ def code_rows(start, order, shown, place, top, register_all, size, pairs, fresh_
                 p = size[PAIRS]
                 size[PAIRS] += 1
                 slots[at, 0], slots[at, 1] = key, p + 1
+                pair_query[p], pair_place[p] = q, tables[q, TAKEN]
                 tables[q, TAKEN] += 1
-                pair_query[p] = q
                 pair_item[p] = item_slots[2 * item + 1] - 1
             if k < cut:
                 coded[to, k] = 2 * p + (clicks[first + k] & 1 if clicked else 0)
@@ -399,12 +399,13 @@ def rows_of(codes, starts):
 
 @njit(nogil=True)
 def read_pages(picked, coded, impressions, reward, theta, pair_rows, pair_query, low, high, room):
-    """Those of the picked rows that are of the queries low to high: rows of pairs, impressions, Σ reward, Σ reward²."""
+    """Those of the picked rows, which are coded so, that are of the queries low to high: rows of pairs, impressions,
+    Σ reward, Σ reward²."""
     used, one = np.uint64(0), np.uint64(1)
     flat, width = coded.reshape(-1), np.uint64(coded.shape[1])
     shown, depth = room.rows.reshape(-1), np.uint64(room.rows.shape[1])
-    for r in picked:
-        begin, to = np.uint64(r) * width, used * depth
+    for i in range(np.uint64(len(picked))):
+        r, begin, to = picked[i], i * width, used * depth
         if flat[begin] < 0:
             continue
         q = pair_query[np.uint64(flat[begin]) >> one]
@@ -464,8 +465,8 @@ def put_abreast(table, at, many, columns, first, last):
 
 
 @njit(nogil=True)
-def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
-    """Of rows first to last, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
+def sum_moments(coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
+    """Of all rows, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ; table[c] holds the weights of all estimators, then their offsets,
     c being a cell; w̄ is the mean weight over the positions. spread[e, i, b] holds count and sum in bucket b of
@@ -485,7 +486,7 @@ def sum_moments(first, last, coded, impressions, weighted, cells, table, scale, 
     reach, nudged = np.uint64(scale.shape[1]), np.empty((scale.shape[0], 3))
     bits = nudged.view(np.uint64)
     total, term, weight = np.empty(scale.shape[0]), np.empty(scale.shape[0]), np.empty(scale.shape[0])
-    for r in range(np.uint64(first), np.uint64(last)):
+    for r in range(np.uint64(len(coded))):
         begin = r * width
         if flat[begin] < 0:
             continue

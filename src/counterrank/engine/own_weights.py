@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
-from counterrank.engine.coder import CodedRows
+from counterrank.engine.narrow import Kept
 from counterrank.engine.plan import Coefficients, OwnWeights
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.ids import Codes
@@ -41,17 +41,17 @@ def own_table(own: Sequence[OwnWeights], size: int) -> tuple[Codes, Table]:
     return np.array([each.of for each in own], dtype=np.int64), table
 
 
-def weighed(part: CodedRows, cells: LookedUp, table: Table, coefficients: Coefficients) -> Iterator[Weighed]:
+def weighed(part: Kept, cells: LookedUp, table: Table, coefficients: Coefficients) -> Iterator[Weighed]:
     """A part of the log, some rows at a time; `table` as `kernels.sum_moments` takes it."""
     of, own = own_table(coefficients.own, len(coefficients.cells))
     assert part.chances is not None  # noqa: S101 - the plan asked for them
     estimators = len(coefficients.scale)
-    for first in range(0, len(part.coded), CHUNK):
-        rows = slice(first, min(first + CHUNK, len(part.coded)))
+    for first in range(0, len(part), CHUNK):
+        rows = slice(first, min(first + CHUNK, len(part)))
         size = rows.stop - rows.start
         out = np.zeros((3, estimators, size))
         query = np.empty(size, dtype=np.int64)
-        _weigh(part.coded[rows], part.chances[rows], cells, table, own, of, coefficients.scale, query, out)
+        _weigh(part.some(first, rows.stop), part.chances[rows], cells, table, own, of, coefficients.scale, query, out)
         yield Weighed(rows, query, *out)
 
 
@@ -64,7 +64,7 @@ class OwnSums:
     spread: Table
     units: UnitSums
 
-    def add(self, part: CodedRows, cells: LookedUp, table: Table, coefficients: Coefficients) -> None:
+    def add(self, part: Kept, cells: LookedUp, table: Table, coefficients: Coefficients) -> None:
         constant, units = coefficients.constant, self.units
         for some in weighed(part, cells, table, coefficients):
             n = None if part.impressions is None else part.impressions[some.rows]
@@ -134,7 +134,7 @@ def _sum(query, impressions, term, total, weight, constant, out, cross, spread):
             out[q, e, 3] += m * weight[e, r] * weight[e, r]
 
 
-def trim(part: CodedRows, cells: LookedUp, floor: Table, sums: Table) -> None:
+def trim(part: Kept, cells: LookedUp, floor: Table, sums: Table) -> None:
     """Add a part's impressions to (C, 3) sums: Σ 1/max(p, floor), Σ click/max(p, floor), and those below the floor."""
     assert part.chances is not None  # noqa: S101 - the plan asked for them
     n = part.impressions if part.impressions is not None else np.zeros(0, dtype=np.int64)

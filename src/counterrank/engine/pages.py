@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.coder import CodedRows
 from counterrank.engine.kept import KeptRows
+from counterrank.engine.narrow import Kept
 from counterrank.engine.plan import WantedRankings
 from counterrank.engine.records import PageArrays
 from counterrank.ids import Codes
@@ -48,7 +48,7 @@ class RowPages:
 
     @property
     def _rows(self) -> int:
-        return sum(len(rows.coded) for rows in self.kept.in_memory)
+        return sum(map(len, self.kept.in_memory))
 
     @cached_property
     def _all(self) -> list[Rankings]:
@@ -57,17 +57,17 @@ class RowPages:
 
     def _chunks(self, low: int, high: int) -> Iterator[Rankings]:
         for rows in self._batches():
-            picked = np.arange(len(rows.coded))
+            picked = np.arange(len(rows))
             if len(rows.starts):
                 picked = kernels.rows_of(self.codes[low:high], rows.starts)
             for at in range(0, len(picked), CHUNK_ROWS):
                 yield self._read(rows, picked[at : at + CHUNK_ROWS], low, high)
 
-    def _batches(self) -> Iterator[CodedRows]:
+    def _batches(self) -> Iterator[Kept]:
         yield from self.kept.in_memory
         yield from self.kept.on_disk()
 
-    def _read(self, rows: CodedRows, picked: Codes, low: int, high: int) -> Rankings:
+    def _read(self, rows: Kept, picked: Codes, low: int, high: int) -> Rankings:
         room = self._room(len(picked))
         return _filled(room, self._put(rows, picked, low, high, room))
 
@@ -83,12 +83,21 @@ class RowPages:
         shown = np.empty((size, self.positions), dtype=np.int64)
         return PageArrays(np.empty(size, dtype=np.int64), shown, np.empty(size), np.empty(size), np.empty(size))
 
-    def _put(self, rows: CodedRows, picked: Codes, low: int, high: int, room: PageArrays) -> int:
+    def _put(self, rows: Kept, picked: Codes, low: int, high: int, room: PageArrays) -> int:
         """Put the picked rows where there is room for them; how many they are."""
         impressions = rows.impressions if rows.impressions is not None else np.zeros(0, dtype=np.int64)
         reward = rows.reward if rows.reward is not None else np.zeros(0)
         used: int = kernels.read_pages(
-            picked, rows.coded, impressions, reward, self.theta, self.pair_rows, self.pair_query, low, high, room
+            picked,
+            rows.taken(picked),
+            impressions,
+            reward,
+            self.theta,
+            self.pair_rows,
+            self.pair_query,
+            low,
+            high,
+            room,
         )
         return used
 

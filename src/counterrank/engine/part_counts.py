@@ -142,6 +142,7 @@ class PartPass(EmbeddedPass):
         self._count(rows, _Here())
         assert self._pending is not None  # noqa: S101 - they were just handed in
         done = self._pending.result()
+        assert isinstance(done, CodedRows)  # noqa: S101 - nothing is kept here
         self._settle()
         if done.reward is not None:
             done = replace(done, reward=done.reward + (self.tallier.origin or 0.0))

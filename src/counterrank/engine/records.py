@@ -23,12 +23,14 @@ class ShownRows(NamedTuple):
 
 
 class PairSlots(NamedTuple):
-    """Where pairs are found, the query and item of each, and where items are found."""
+    """Where pairs are found; of each its query, its item, and its place among those of its query; and where items are
+    found."""
 
     slots: Codes
     tables: Codes
     query: Codes
     item: Codes
+    place: NDArray[np.int32]
     item_slots: Codes
 
 

@@ -112,6 +112,8 @@ class PairTable:
         self.tables = np.zeros((0, 3), dtype=np.int64)
         self.query = np.zeros(1024, dtype=np.int64)
         self.item = np.zeros(1024, dtype=np.int64)
+        self.place = np.zeros(1024, dtype=np.int32)  # among the pairs of its query
+        self._by_query: tuple[Codes, NDArray[np.int32]] | None = None
         self.tally = CellTally(positions)
 
     def know(self, queries: int) -> None:
@@ -132,7 +134,25 @@ class PairTable:
             return
         self.query = _longer(self.query, used, room)
         self.item = _longer(self.item, used, room)
+        self.place = _longer(self.place, used, room)
         self.tally.grow(room)
+
+    def largest(self) -> int:
+        """How many pairs a query has at most."""
+        return int(self.tables[:, kernels.TAKEN].max(initial=0))
+
+    def by_query(self) -> tuple[Codes, NDArray[np.int32]]:
+        """Where the pairs of each query begin, and these by their places."""
+        used = int(self.tables[:, kernels.TAKEN].sum()) if len(self.tables) else len(self.query)
+        known = self._by_query
+        if known is None or len(known[1]) != used:
+            query = self.query[:used]
+            sizes = np.bincount(query)
+            begins = np.cumsum(sizes) - sizes
+            listed = np.empty(used, dtype=np.int32)
+            listed[begins[query] + self.place[:used]] = np.arange(used, dtype=np.int32)
+            known = self._by_query = begins, listed
+        return known
 
     def widen(self, used: int, longest: int) -> None:
         """Slots for one more table, of a query whose list is so long or that has outgrown its own."""

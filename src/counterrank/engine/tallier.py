@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder, placed, power_of_two
+from counterrank.engine.narrow import Kept
 from counterrank.engine.plan import Plan
 from counterrank.engine.records import Batch, GroupArrays, Sums, Wanted
 from counterrank.engine.spill import Spill, SpilledRankings
@@ -160,7 +161,7 @@ class Tallier:
         if plan.looks:
             tally_looks(batch.query_codes, coded, impressions, self.looks, self.last_at)
 
-    def catch_up(self, parts: Sequence[CodedRows]) -> None:
+    def catch_up(self, parts: Sequence[Kept]) -> None:
         """Count the groups of rankings of these rows, which count for all else already, and from now on all others."""
         self.later = False
         for part in parts:

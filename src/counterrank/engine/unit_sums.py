@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
-from counterrank.engine.coder import CodedRows
+from counterrank.engine.narrow import Kept
 from counterrank.engine.plan import Coefficients
 from counterrank.ids import Codes
 from counterrank.statistics.cells import LookedUp, cell_at
@@ -31,12 +31,12 @@ class UnitSums:
         self.loose = 0
         self.keys: list[tuple[Codes, Table, Table]] = []  # (query, cluster), impressions and terms
 
-    def add(self, part: CodedRows, cells: LookedUp, table: Table) -> None:
+    def add(self, part: Kept, cells: LookedUp, table: Table) -> None:
         """`cells` and `table` as `kernels.sum_moments` takes them."""
         wanted = self.coefficients
         if not (self.clustered or wanted.by_query):
             return
-        rows, estimators = len(part.coded), len(wanted.scale)
+        rows, estimators = len(part), len(wanted.scale)
         query, (term, influence) = np.empty(rows, dtype=np.int64), np.empty((2, estimators, rows))
         weigh_rows(part.coded, cells, table, wanted.scale, wanted.constant, query, term, influence)
         self.put(part.impressions, part.cluster, query, term, influence)

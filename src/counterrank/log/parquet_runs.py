@@ -61,9 +61,12 @@ def row_starts(data, count, before, starts, begun):
     return begun
 
 
-@njit(nogil=True)
+@njit()
 def all_defined(data, count, level):
-    """Whether every value has the highest level of definition, 3 at most: none is missing, and no list is empty."""
+    """Whether every value has the highest level of definition, 3 at most: none is missing, and no list is empty.
+
+    Of a plain chunk that takes a microsecond, less than to let go of the interpreter.
+    """
     width = 1 if level == 1 else 2
     at = done = 0
     while done < count:

@@ -68,12 +68,14 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
     if "problem_" in column:
         problem[:] = column["problem_"].to_numpy()
     query_keys, query_values = id_keys(column["query"], kinds.integer_queries, f"{name}: query")
-    _mark(problem, _null(query_values if not kinds.integer_queries else column["query"]), RowProblem.QUERY)
+    nameless = query_values if not kinds.integer_queries else column["query"]
+    if nameless.null_count:
+        _mark(problem, _null(nameless), RowProblem.QUERY)
 
     items = _list(column["items"], f"{name}: items", "VARCHAR[]")
     offsets, values = _unnest(items)
     item_keys, item_values = id_keys(values, kinds.integer_items, f"{name}: items")
-    _mark(problem, _null(items) | (np.diff(offsets) == 0), RowProblem.ITEMS)
+    _mark(problem, _null(items) | (offsets[1:] == offsets[:-1]), RowProblem.ITEMS)
     missing = values if kinds.integer_items else item_values
     if missing.null_count:
         _mark(problem, _any_in(_null(missing), offsets), RowProblem.ITEM)
@@ -88,12 +90,7 @@ def read_rows(batch: pa.RecordBatch, kinds: Kinds, name: str, repair: bool = Fal
         _mark(problem, np.abs(reward) > LARGEST, RowProblem.LARGE)
     propensity = _propensity(column.get("propensity"), f"{name}: propensity", problem)
     chances = _chances(column.get("item_propensities"), offsets, f"{name}: item_propensities", problem)
-    impressions = np.ones(len(batch), dtype=np.int64)
-    multiplicity = _number(column.get("impressions"), f"{name}: impressions")
-    if multiplicity is not None:
-        whole = (multiplicity >= 1) & (multiplicity == np.floor(multiplicity)) & (multiplicity < 2**53)
-        _mark(problem, ~whole, RowProblem.IMPRESSIONS)
-        impressions = np.where(whole, multiplicity, 1).astype(np.int64)
+    impressions = _impressions(column.get("impressions"), f"{name}: impressions", problem)
     day, timed = None, 0
     if "day" in column:
         day, no_day, as_time = day_numbers(column["day"], f"{name}: day")
@@ -143,13 +140,23 @@ def _clicks(
         return None
     lists = _list(column, name, "DOUBLE[]")
     click_offsets, values = _unnest(lists)
-    clicks = _click_codes(values, name)
+    clicks, good = _click_codes(values, name)
     _mark(problem, _null(lists), RowProblem.CLICKS)
     if not np.array_equal(click_offsets, offsets):
         _mark(problem, np.diff(click_offsets) != np.diff(offsets), RowProblem.LENGTH)
-    if (clicks == _BAD_CLICK).any():
+    if not good:
         _mark(problem, _any_in(clicks == _BAD_CLICK, click_offsets), RowProblem.CLICK)
     return clicks
+
+
+def _impressions(column: pa.Array | None, name: str, problem: NDArray[np.int8]) -> NDArray[np.int64]:
+    """How many identical impressions each row stands for."""
+    number = _number(column, name)
+    if number is None:
+        return np.ones(len(problem), dtype=np.int64)
+    whole = (number >= 1) & (number == np.floor(number)) & (number < 2**53)
+    _mark(problem, ~whole, RowProblem.IMPRESSIONS)
+    return np.where(whole, number, 1).astype(np.int64)
 
 
 def _propensity(column: pa.Array | None, name: str, problem: NDArray[np.int8]) -> NDArray[np.float64] | None:
@@ -261,8 +268,8 @@ def _repeats(marks, offsets):  # type: ignore[no-untyped-def]
     return out
 
 
-def _click_codes(values: pa.Array, what: str) -> NDArray[np.int8]:
-    """0, 1, or 2 for anything else."""
+def _click_codes(values: pa.Array, what: str) -> tuple[NDArray[np.int8], bool]:
+    """0, 1, or 2 for anything else; and whether there is nothing else."""
     kind = values.type
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int8())
@@ -275,12 +282,13 @@ def _click_codes(values: pa.Array, what: str) -> NDArray[np.int8]:
     numbers = values.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.int8 or numbers.dtype == np.uint8:
         codes: NDArray[np.int8] = numbers.view(np.int8)
-        if (codes & ~1).any():
-            codes = np.where((codes & 1) == codes, codes, np.int8(_BAD_CLICK))
-        return codes
+        if not len(codes) or codes.view(np.uint8).max() <= 1:
+            return codes, True
+        return np.where((codes & 1) == codes, codes, np.int8(_BAD_CLICK)), False
     good = (numbers == 0) | (numbers == 1)
-    codes = np.where(good, numbers == 1, np.int8(_BAD_CLICK)) if not good.all() else numbers
-    return codes.astype(np.int8)
+    if good.all():
+        return numbers.astype(np.int8), True
+    return np.where(good, numbers == 1, np.int8(_BAD_CLICK)).astype(np.int8), False
 
 
 def _number(values: pa.Array | None, what: str) -> NDArray[np.float64] | None:

@@ -1,0 +1,119 @@
+"""Kept rows in one byte a position, or two: a pair is told by its place among those of its query.
+
+Rows that are kept for later are most of what a long log takes in memory, and a system takes longer to give memory for
+the first time than a row takes to be counted. They are in the order of their queries, whose pairs are few.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterrank.compiled import njit
+from counterrank.engine.coder import CodedRows
+from counterrank.engine.tables import PairTable
+from counterrank.ids import Codes
+from counterrank.records import dataclass
+
+Narrow = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NarrowRows:
+    """As `CodedRows`, whose codes are made whenever they are asked for."""
+
+    narrow: Narrow  # (n, K) 2·place + click, the largest number at the end
+    table: PairTable
+    impressions: NDArray[np.int64] | None
+    starts: Codes
+    reward: NDArray[np.float64] | None = None
+    day: NDArray[np.int32] | None = None
+    cluster: Codes | None = None
+    chances: None = None
+
+    def __len__(self) -> int:
+        return len(self.narrow)
+
+    @property
+    def positions(self) -> int:
+        return int(self.narrow.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        columns = (self.narrow, self.impressions, self.starts, self.reward, self.day, self.cluster)
+        return sum(column.nbytes for column in columns if column is not None)
+
+    @property
+    def coded(self) -> NDArray[np.int32]:
+        """Of all rows."""
+        return self.some(0, len(self))
+
+    def some(self, first: int, last: int) -> NDArray[np.int32]:
+        """The codes of rows first to last."""
+        return self.taken(np.arange(first, last))
+
+    def taken(self, picked: Codes) -> NDArray[np.int32]:
+        """The codes of these rows."""
+        return self._wide(picked, self.narrow.shape[1])
+
+    def heads(self) -> NDArray[np.int32]:
+        """The first code of each row."""
+        return self._wide(np.arange(len(self)), 1)[:, 0]
+
+    def _wide(self, picked: Codes, columns: int) -> NDArray[np.int32]:
+        out = np.empty((len(picked), columns), dtype=np.int32)
+        _widen(picked, self.narrow, self.starts, *self.table.by_query(), out)
+        return out
+
+
+Kept: TypeAlias = CodedRows | NarrowRows
+
+
+def narrowed(rows: CodedRows, table: PairTable) -> Kept:
+    """The same in less room, where that is possible: in the order of queries, none of which has too many pairs."""
+    largest = table.largest()
+    kind = next((each for each in (np.uint8, np.uint16) if 2 * largest <= np.iinfo(each).max), None)
+    if kind is None or not len(rows.starts) or rows.chances is not None:
+        return rows
+    narrow: Narrow = np.empty(rows.coded.shape, dtype=kind)
+    _narrow(rows.coded, table.place, narrow, np.iinfo(kind).max)
+    return NarrowRows(
+        narrow=narrow, table=table, impressions=rows.impressions, starts=rows.starts, reward=rows.reward, day=rows.day,
+        cluster=rows.cluster,
+    )  # fmt: skip
+
+
+@njit(nogil=True)
+def _narrow(coded: Any, place: Any, out: Any, end: Any) -> None:  # pragma: no cover
+    flat, into, width, one = coded.reshape(-1), out.reshape(-1), np.uint64(coded.shape[1]), np.uint64(1)
+    for r in range(np.uint64(len(coded))):
+        for k in range(width):
+            v = flat[r * width + k]
+            if v < 0:
+                into[r * width + k] = end
+                break
+            into[r * width + k] = 2 * place[np.uint64(v) >> one] + (v & 1)
+
+
+@njit(nogil=True)
+def _widen(picked: Any, narrow: Any, starts: Any, begins: Any, listed: Any, out: Any) -> None:  # pragma: no cover
+    """`listed` has the pairs of each query, those of q from begins[q] on."""
+    flat, into, width, one = narrow.reshape(-1), out.reshape(-1), np.uint64(narrow.shape[1]), np.uint64(1)
+    columns, end = np.uint64(out.shape[1]), 255 if narrow.itemsize == 1 else 65535
+    first = last = begin = np.int64(0)  # the rows of the query at hand, and where its pairs begin
+    for i in range(np.uint64(len(picked))):
+        r, to = picked[i], i * columns
+        if r < starts[0]:  # of no query
+            into[to] = -1
+            continue
+        if r < first or r >= last:
+            q = np.searchsorted(starts, r, side="right") - 1
+            first, last, begin = starts[q], starts[q + 1], begins[q]
+        for k in range(columns):
+            v = flat[np.uint64(r) * width + k]
+            if v == end:
+                into[to + k] = -1
+                break
+            into[to + k] = 2 * listed[np.uint64(begin) + (np.uint64(v) >> one)] + np.int32(v & one)
