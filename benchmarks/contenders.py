@@ -35,11 +35,11 @@ def hand_sql(log: str, target: str) -> Callable[[], Any]:
 
 
 def ours(log: str, target: str, temperature: float = 0.0, engine: str = "duckdb") -> Callable[[], Any]:
-    import counterrank as cr
+    from counterrank import evaluate, read_policy  # which imports what they need
 
     def work() -> dict[str, float | None]:
-        policy = cr.read_policy(target, temperature=temperature)
-        found = json.loads(cr.evaluate(log, policy, engine=engine).to_json())
+        policy = read_policy(target, temperature=temperature)
+        found = json.loads(evaluate(log, policy, engine=engine).to_json())
         fitted = found["examination"]["kind"] != "reciprocal"  # rivals take 1/k, and `pbm` goes by the curve
         return {
             each["estimator"]: each["value"]
