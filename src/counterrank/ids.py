@@ -91,6 +91,10 @@ class Ids:
         found = pc.index_in(texts, value_set=self.texts)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process, whose secret is another: without the table."""
+        return {"texts": self.texts, "integer": self.integer}
+
     def _slots(self) -> NDArray[np.int32]:
         """The table by which texts are found, four bytes a slot: kept where they are not too many."""
         slots: NDArray[np.int32] | None = self.__dict__.get("_table")
