@@ -62,10 +62,24 @@ class NarrowRows:
         """The first code of each row."""
         return self._wide(np.arange(len(self)), 1)[:, 0]
 
+    def runs(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The queries of rows first to last in turn, -1 for none, and how many rows each has."""
+        ends = np.append(self.starts, len(self)).clip(first, last)
+        sizes = np.diff(np.append(first, ends))  # the rows of no query come first
+        there = np.flatnonzero(sizes)
+        return (there - 1).astype(np.int32), sizes[there].astype(np.int32)
+
     def _wide(self, picked: Codes, columns: int) -> NDArray[np.int32]:
         out = np.empty((len(picked), columns), dtype=np.int32)
         _widen(picked, self.narrow, self.starts, *self.table.by_query(), out)
         return out
+
+
+def widened(narrow: Narrow, sizes: Codes, begins: Codes, listed: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The codes of rows that come in runs of so many, of queries whose pairs begin there among those listed."""
+    out = np.empty(narrow.shape, dtype=np.int32)
+    _widen(np.arange(len(narrow)), narrow, np.append(0, np.cumsum(sizes)), begins, listed, out)
+    return out
 
 
 Kept: TypeAlias = CodedRows | NarrowRows

@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterrank.engine.coder import CodedRows, Coder
+from counterrank.engine.narrow import NarrowRows, narrowed, widened
 from counterrank.engine.packed import Arrays, packed, text_arrays, texts_of, unpacked
 from counterrank.ids import Codes
 from counterrank.statistics.pairs import Pairs
 
 SENT_BYTES = 1 << 18  # of rows that are sent together: Java's heap takes many small arrays better than a few large ones
-_COLUMNS = ("coded", "impressions", "reward", "chances")
+_COLUMNS = ("impressions", "reward", "chances")
 
 
 class Sender:
@@ -36,16 +38,21 @@ class Sender:
         new: dict[str, Any] = {
             "pair_query": coder.pairs.query[fresh],
             "pair_item": coder.pairs.item[fresh],
+            "pair_place": coder.pairs.place[fresh],
             **text_arrays("queries", queries),
             **text_arrays("items", items),
         }
-        columns = {name: getattr(rows, name) for name in _COLUMNS} | {"day": days}
+        small = narrowed(rows, coder.pairs)
+        shown = {"narrow": small.narrow} if isinstance(small, NarrowRows) else {"coded": rows.coded}
+        columns = {name: getattr(rows, name) for name in _COLUMNS} | shown | {"day": days}
         known = {name: column for name, column in columns.items() if column is not None}
-        each = sum(column.nbytes for column in known.values()) // max(len(rows.coded), 1)
+        each = sum(column.nbytes for column in known.values()) // max(len(rows), 1)
         size = max(SENT_BYTES // max(each, 1), 1)
-        for first in range(0, len(rows.coded), size):
-            some = slice(first, first + size)
-            yield packed({name: column[some] for name, column in known.items()} | new)
+        for first in range(0, len(rows), size):
+            last = min(first + size, len(rows))
+            if isinstance(small, NarrowRows):
+                new["run_query"], new["run_size"] = small.runs(first, last)
+            yield packed({name: column[first:last] for name, column in known.items()} | new)
             new = {}  # the first brings them
 
 
@@ -55,13 +62,26 @@ class Receiver:
     def __init__(self, pairs: Pairs) -> None:
         self.pairs = pairs
         self.rows = self.queries = self._query_codes = self._item_codes = np.zeros(0, dtype=np.int64)
+        self._pair_query = self._begins = np.zeros(0, dtype=np.int64)
+        self._pair_place = self._listed = np.zeros(0, dtype=np.int32)
 
     def unpacked(self, data: Any) -> tuple[CodedRows, Codes | None, bool]:
         """A batch under the sender's codes, its days, and whether there are pairs that are new."""
         arrays = unpacked(data)
         grown = "pair_query" in arrays and self._learn(arrays)
         columns: dict[str, Any] = {name: arrays.get(name) for name in _COLUMNS}
-        return CodedRows(starts=np.zeros(0, dtype=np.int64), **columns), arrays.get("day"), grown
+        coded = arrays["coded"] if "coded" in arrays else self._widened(arrays)
+        return CodedRows(coded=coded, starts=np.zeros(0, dtype=np.int64), **columns), arrays.get("day"), grown
+
+    def _widened(self, arrays: Arrays) -> NDArray[np.int32]:
+        if len(self._listed) != len(self._pair_query):
+            sizes = np.bincount(self._pair_query)
+            self._begins = np.cumsum(sizes) - sizes
+            self._listed = np.empty(len(self._pair_query), dtype=np.int32)
+            at = self._begins[self._pair_query] + self._pair_place
+            self._listed[at] = np.arange(len(at), dtype=np.int32)
+        begins = self._begins[np.maximum(arrays["run_query"], 0)]  # rows of no query have no pairs
+        return widened(arrays["narrow"], arrays["run_size"], begins, self._listed)
 
     def _learn(self, arrays: Arrays) -> bool:
         """Ids and pairs that are new; whether there are such pairs."""
@@ -71,5 +91,7 @@ class Receiver:
         self._item_codes = np.append(self._item_codes, pairs.item_ids.codes(items))
         of_query = self._query_codes[arrays["pair_query"]]
         self.queries = np.append(self.queries, of_query)
+        self._pair_query = np.append(self._pair_query, arrays["pair_query"])
+        self._pair_place = np.append(self._pair_place, arrays["pair_place"])
         self.rows = np.append(self.rows, pairs.find(of_query, self._item_codes[arrays["pair_item"]]))
         return len(of_query) > 0
