@@ -47,7 +47,7 @@ from counterrank.statistics.rankings import Rankings
 from counterrank.statistics.sample import Sample, first_pairs
 from counterrank.threads import in_turn
 
-CACHE_BYTES = 512 << 20
+CACHE_BYTES = 1 << 30
 GROUP_ROOM = 1 << 20
 MOST = 1 << 53
 SHOWN = 1 << 22  # items that a log shows in all, up to which it stays counted: some 60 MB
