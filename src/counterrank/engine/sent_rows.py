@@ -80,7 +80,7 @@ class Receiver:
             self._listed = np.empty(len(self._pair_query), dtype=np.int32)
             at = self._begins[self._pair_query] + self._pair_place
             self._listed[at] = np.arange(len(at), dtype=np.int32)
-        begins = self._begins[np.maximum(arrays["run_query"], 0)]  # rows of no query have no pairs
+        begins = np.append(self._begins, 0)[arrays["run_query"]]  # rows of no query, -1, have no pairs
         return widened(arrays["narrow"], arrays["run_size"], begins, self._listed)
 
     def _learn(self, arrays: Arrays) -> bool:
