@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -176,3 +177,24 @@ def test_what_must_not_be_negative_is_found_as_scipy_finds_it(seed: int) -> None
 def test_positions_are_linked_by_way_of_others() -> None:
     seen = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1]], dtype=bool)
     assert _linked(seen).tolist() == [True, True, True, False, False]
+
+
+def test_a_step_that_begins_on_the_edge_and_stays_there() -> None:
+    """Found among random logs: the fit met 0/0 there, and went on with what is no number."""
+    shown = [
+        [0, 0, 2, 0],
+        [1, 1, 0, 0],
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [1, 0, 0, 1],
+        [2, 1, 0, 0],
+        [0, 2, 1, 0],
+        [2, 0, 2, 1],
+    ]
+    clicked = [[0, 0, 1, 0], [0] * 4, [1, 0, 0, 0], [0] * 4, [1, 0, 0, 0], [2, 1, 0, 0], [0, 1, 1, 0], [2, 0, 1, 0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = fit_examination(shown, clicked)
+    assert np.isfinite(fit.examination).all()
+    assert ((fit.examination >= 0) & (fit.examination <= 1)).all()
+    assert fit.converged

@@ -182,7 +182,9 @@ def _not_negative(matrix: Floats, upper: Floats, wanted: Floats) -> Floats:
             if not crossing.any():
                 at = there
                 break
-            at += np.min(at[crossing] / (at[crossing] - there[crossing])) * (there - at)
+            from_edge, fall = at[crossing], (at - there)[crossing]
+            share = np.divide(from_edge, fall, out=np.zeros_like(fall), where=fall > 0)  # on the edge already: none
+            at += share.min() * (there - at)
             free &= at > small
             at[~free] = 0.0
     return at
