@@ -107,6 +107,17 @@ def test_a_dictionary_that_has_an_id_twice():
     assert counted(table.slice(0, 39)) == {("q", "a", 0): (39, 0), ("q", "b", 1): (39, 39)}
 
 
+@pytest.mark.parametrize("place", [-1, 2, 1 << 30])
+def test_a_dictionary_whose_places_are_not_in_it(place):
+    """What is asked of memory that is not there is an error, and no crash."""
+    places = pa.array([0, 1] * 20, pa.int32()).to_numpy().copy()
+    places[7] = place
+    wrong = pa.DictionaryArray.from_arrays(pa.array(places), pa.array(["a", "b"]), safe=False)
+    items = pa.ListArray.from_arrays(pa.array(np.arange(0, 41, 2), pa.int32()), wrong)
+    with pytest.raises((pa.ArrowException, IndexError)):
+        counted(pa.table({"query": ["q"] * 20, "items": items, "clicks": [[0, 1]] * 20}))
+
+
 def test_a_row_goes_to_its_place_in_the_order_of_queries():
     codes = np.array([2, 0, -1, 2, 1, 0])
     place, starts = kernels.by_query(codes, 3)

@@ -74,8 +74,10 @@ def _whole(values: pa.Array) -> Keys:
 def _indexed(keys: Keys, values: pa.DictionaryArray) -> IdKeys:
     """The keys of ids that are given by their places among `keys`."""
     at = values.indices
-    if not at.null_count and FEW * len(keys) <= len(at) and pa.types.is_int32(at.type) and _differ(keys, SECRET):
-        return IdKeys(keys, at.to_numpy())
+    if not at.null_count and 0 < FEW * len(keys) <= len(at) and pa.types.is_int32(at.type) and _differ(keys, SECRET):
+        index = at.to_numpy()
+        if index.view(np.uint32).max() < len(keys):  # a table in memory may say anything, and loops do not ask
+            return IdKeys(keys, index)
     found = pc.take(pa.array(keys), at)
     return IdKeys((found.fill_null(0) if found.null_count else found).to_numpy())
 
