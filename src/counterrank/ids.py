@@ -178,3 +178,21 @@ def canonical(text: str) -> bool:
     """Whether a text is what an integer prints as: 7, but not 007."""
     digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit() and str(int(text)) == text
+
+
+def apart(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Where each of these texts (none missing) begins, and the last ends, in the bytes of them all.
+
+    >>> together(*apart(pa.array(["a", "bc"])[1:])).to_pylist()
+    ['bc']
+    """
+    ends, data = _bytes(texts)
+    return ends - ends[0], data[ends[0] : ends[-1]]
+
+
+def together(ends: NDArray[np.int32], data: NDArray[np.uint8]) -> pa.Array:
+    """The texts that `apart` took apart; bytes that are no text raise `pyarrow.ArrowInvalid`."""
+    buffers = (pa.py_buffer(np.ascontiguousarray(each)) for each in (ends, data))
+    texts = pa.StringArray.from_buffers(len(ends) - 1, *buffers)
+    texts.validate(full=True)
+    return texts

@@ -20,11 +20,12 @@ from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.moment_sums import THREADS, MomentSums
-from counterrank.engine.narrow import Kept, narrowed
+from counterrank.engine.narrow import Kept, Shelves, narrowed
 from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import EveryRanking, RowPages, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
 from counterrank.engine.progress import Progress, silent
+from counterrank.engine.runs import stacks
 from counterrank.engine.tables import HashedCodes
 from counterrank.engine.tallier import Tallier
 from counterrank.engine.unit_sums import UnitSums
@@ -89,6 +90,7 @@ class EmbeddedPass:
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
+        self._shelves = Shelves()
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Future[Kept] | None = None
@@ -174,7 +176,7 @@ class EmbeddedPass:
         """Count a batch; its rows, in as little room as they can be kept in."""
         done = self.tallier.add(rows, codes, place, starts, coded, counted)
         pairs = self.coder.pairs
-        return narrowed(done, pairs) if self.kept.keeps and pairs.tally.dense else done
+        return narrowed(done, pairs, self._shelves) if self.kept.keeps and pairs.tally.dense else done
 
     def _settle(self) -> None:
         """Wait until all that was coded is tallied, and keep it for the second pass while there is room."""
@@ -390,19 +392,20 @@ class EmbeddedPass:
         in_order = [part for part in self.kept.in_memory if len(part.starts)]
         for part in in_order:
             sums.units.add(part, where, table)
-        for part in (*(part for part in self.kept.in_memory if not len(part.starts)), *self.kept.on_disk()):
-            sums.add(part, where, table)
-        blocks = self._blocks(coefficients.cells, rows, table.shape[1] * table.itemsize)
+        loose = [part for part in self.kept.in_memory if isinstance(part, CodedRows) and not len(part.starts)]
+        for some in (*loose, *self.kept.on_disk()):
+            sums.add(some, where, table)
+        begins, listed = self.coder.pairs.by_query()
+        by_place = coefficients.cells.looked_up(rows[listed], queries[listed])
+        every, blocks = list(stacks(in_order)), self._blocks(coefficients.cells, rows, table.shape[1] * table.itemsize)
         if len(in_order) == 1:  # whose rows are by query, so that coefficients are met one after the other
             blocks = blocks_of(in_order[0].starts)
 
         def work(thread: int) -> None:
-            """Every second block of queries over all parts: its coefficients stay in the processor's cache."""
+            """Every second block of queries, query by query: its coefficients stay in the processor's cache."""
             for block in blocks[thread::THREADS]:
-                for part in in_order:
-                    first, last = (part.starts[min(q, len(part.starts) - 1)] for q in block)
-                    if last > first:
-                        sums.add_rows(part, first, last, where, table, thread)
+                for stack in every:
+                    sums.add_runs(stack.runs(*block, begins), by_place if stack.narrow else where, table, thread)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(work, range(THREADS)))

@@ -4,7 +4,7 @@ Hash tables are open-addressed `int64` arrays whose size is a power of two; a va
 are kept plus one. A kernel that runs out of room returns the row it stopped at; the caller makes room and goes on.
 """
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, assignment"
 from __future__ import annotations
 
 import numpy as np
@@ -465,16 +465,18 @@ def put_abreast(table, at, many, columns, first, last):
 
 
 @njit(nogil=True)
-def sum_moments(coded, impressions, weighted, cells, table, scale, constant, out, cross, spread):
-    """Of all rows, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
+def sum_moments(coded, end, runs, counted, cells, table, scale, constant, out, cross, spread):
+    """Of all rows of runs, add Σr, Σr², Σw̄, Σw̄² per query and estimator, Σ r·r' of two, and fill histograms.
 
     An impression's r = Σₖ scaleₖ·wₖ·clickₖ − offsetₖ; table[c] holds the weights of all estimators, then their offsets,
     c being a cell; w̄ is the mean weight over the positions. spread[e, i, b] holds count and sum in bucket b of
-    influences (i = 0), terms (1) and mean weights (2).
+    influences (i = 0), terms (1) and mean weights (2). `runs` and `end` are as in `engine.runs`.
     """
     rows, pair_query, starts, positions, listed = cells
+    firsts, lasts, begins = runs
+    impressions, weighted = counted
     estimators, one = np.uint64(scale.shape[0]), np.uint64(1)
-    whole, two, three, four = estimators - estimators % np.uint64(4), np.uint64(2), np.uint64(3), np.uint64(4)
+    two, three, four = np.uint64(2), np.uint64(3), np.uint64(4)
     flat, width, depth, is_listed = (
         coded.reshape(-1),
         np.uint64(coded.shape[1]),
@@ -486,70 +488,69 @@ def sum_moments(coded, impressions, weighted, cells, table, scale, constant, out
     reach, nudged = np.uint64(scale.shape[1]), np.empty((scale.shape[0], 3))
     bits = nudged.view(np.uint64)
     total, term, weight = np.empty(scale.shape[0]), np.empty(scale.shape[0]), np.empty(scale.shape[0])
-    for r in range(np.uint64(len(coded))):
-        begin = r * width
-        if flat[begin] < 0:
-            continue
-        q = np.uint64(pair_query[np.uint64(flat[begin]) >> one])
-        length = np.uint64(0)
-        for e in range(np.uint64(0), whole, four):  # four estimators at a time, whose sums stay in registers
-            w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
-            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-            r0, r1, r2, r3 = 0.0, 0.0, 0.0, 0.0
+    places, clicked = np.empty(coded.shape[1], dtype=np.uint64), np.empty(coded.shape[1], dtype=np.bool_)
+    for run in range(np.uint64(len(firsts))):
+        pairs = np.uint64(begins[run])
+        for r in range(np.uint64(firsts[run]), np.uint64(lasts[run])):
+            begin, length = r * width, np.uint64(0)
+            if flat[begin] == end:
+                continue
+            q = np.uint64(pair_query[pairs + (np.uint64(flat[begin]) >> one)])
             for k in range(width):
                 v = flat[begin + k]
-                if v < 0:
+                if v == end:
                     break
-                length = k + one
-                row = np.uint64(rows[np.uint64(v) >> one])
+                row = np.uint64(rows[pairs + (np.uint64(v) >> one)])
                 c = np.uint64(numbers[row * depth + k]) if is_listed else np.uint64(cell_at(starts, positions, row, k))
-                c = c * two * estimators + e
-                o = c + estimators
-                w0, w1 = w0 + weights[c], w1 + weights[c + one]
-                w2, w3 = w2 + weights[c + two], w3 + weights[c + three]
-                r0, r1 = r0 - weights[o], r1 - weights[o + one]
-                r2, r3 = r2 - weights[o + two], r3 - weights[o + three]
-                if v & 1:
-                    s = e * reach + k
-                    t0 += scales[s] * weights[c]
-                    t1 += scales[s + reach] * weights[c + one]
-                    t2 += scales[s + two * reach] * weights[c + two]
-                    t3 += scales[s + three * reach] * weights[c + three]
-            weight[e], weight[e + one], weight[e + two], weight[e + three] = w0, w1, w2, w3
-            term[e], term[e + one], term[e + two], term[e + three] = t0, t1, t2, t3
-            total[e], total[e + one], total[e + two], total[e + three] = r0 + t0, r1 + t1, r2 + t2, r3 + t3
-        for e in range(whole, estimators):
-            w0, t0, r0 = 0.0, 0.0, 0.0
-            for k in range(width):
-                v = flat[begin + k]
-                if v < 0:
-                    break
-                length = k + one
-                row = np.uint64(rows[np.uint64(v) >> one])
-                c = np.uint64(numbers[row * depth + k]) if is_listed else np.uint64(cell_at(starts, positions, row, k))
-                c = c * two * estimators + e
-                w0 += weights[c]
-                r0 -= weights[c + estimators]
-                if v & 1:
-                    t0 += scales[e * reach + k] * weights[c]
-            weight[e], term[e], total[e] = w0, t0, r0 + t0
-        m = float(impressions[r]) if weighted else 1.0
-        for e in range(estimators):
-            mean, value = weight[e] / length, total[e]
-            values, means = m * value, m * mean
-            for other in range(e + one):
-                products[e * estimators + other] += values * total[other]
-            at = (q * estimators + e) * four
-            sums[at] += values
-            sums[at + one] += values * value
-            sums[at + two] += means
-            sums[at + three] += means * mean
-            weight[e] = mean
-        for e in range(estimators):
-            total[e] += constant[e, q]
-            nudged[e, 0], nudged[e, 1], nudged[e, 2] = total[e] * NUDGE, term[e] * NUDGE, weight[e] * NUDGE
-            for i in range(three):
-                number = total[e] if i == 0 else term[e] if i == 1 else weight[e]
-                at = ((e * three + i) * np.uint64(BUCKETS) + (bits[e, i] >> shift)) * two
-                buckets[at] += m
-                buckets[at + one] += m * number
+                places[k], clicked[k], length = c * two * estimators, v & 1, k + one
+            e = np.uint64(0)
+            while e + four <= estimators:  # four at a time, whose sums stay in registers; the last four may overlap
+                w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
+                t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+                r0, r1, r2, r3 = 0.0, 0.0, 0.0, 0.0
+                for k in range(length):
+                    c = places[k] + e
+                    o = c + estimators
+                    w0, w1 = w0 + weights[c], w1 + weights[c + one]
+                    w2, w3 = w2 + weights[c + two], w3 + weights[c + three]
+                    r0, r1 = r0 - weights[o], r1 - weights[o + one]
+                    r2, r3 = r2 - weights[o + two], r3 - weights[o + three]
+                    if clicked[k]:
+                        s = e * reach + k
+                        t0 += scales[s] * weights[c]
+                        t1 += scales[s + reach] * weights[c + one]
+                        t2 += scales[s + two * reach] * weights[c + two]
+                        t3 += scales[s + three * reach] * weights[c + three]
+                weight[e], weight[e + one], weight[e + two], weight[e + three] = w0, w1, w2, w3
+                term[e], term[e + one], term[e + two], term[e + three] = t0, t1, t2, t3
+                total[e], total[e + one], total[e + two], total[e + three] = r0 + t0, r1 + t1, r2 + t2, r3 + t3
+                e = e + four if e + four == estimators else min(e + four, estimators - four)
+            for e in range(np.uint64(0), estimators if estimators < four else np.uint64(0)):
+                w0, t0, r0 = 0.0, 0.0, 0.0
+                for k in range(length):
+                    c = places[k] + e
+                    w0 += weights[c]
+                    r0 -= weights[c + estimators]
+                    if clicked[k]:
+                        t0 += scales[e * reach + k] * weights[c]
+                weight[e], term[e], total[e] = w0, t0, r0 + t0
+            m = float(impressions[r]) if weighted else 1.0
+            for e in range(estimators):
+                mean, value = weight[e] / length, total[e]
+                values, means = m * value, m * mean
+                for other in range(e + one):
+                    products[e * estimators + other] += values * total[other]
+                at = (q * estimators + e) * four
+                sums[at] += values
+                sums[at + one] += values * value
+                sums[at + two] += means
+                sums[at + three] += means * mean
+                weight[e] = mean
+            for e in range(estimators):
+                total[e] += constant[e, q]
+                nudged[e, 0], nudged[e, 1], nudged[e, 2] = total[e] * NUDGE, term[e] * NUDGE, weight[e] * NUDGE
+                for i in range(three):
+                    number = total[e] if i == 0 else term[e] if i == 1 else weight[e]
+                    at = ((e * three + i) * np.uint64(BUCKETS) + (bits[e, i] >> shift)) * two
+                    buckets[at] += m
+                    buckets[at + one] += m * number

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.engine import kernels
-from counterrank.engine.narrow import Kept
+from counterrank.engine.coder import CodedRows
 from counterrank.engine.plan import Coefficients, Moments
+from counterrank.engine.runs import Runs
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.statistics.cells import LookedUp
 from counterrank.statistics.counts import Part
@@ -33,22 +34,22 @@ class MomentSums:
         self.cross = np.zeros((THREADS, estimators + APART, estimators))[:, :estimators]
         self._one = Lock()
 
-    def add(self, rows: Kept, where: LookedUp, table: Table, thread: int = 0) -> None:
+    def add(self, rows: CodedRows, where: LookedUp, table: Table, thread: int = 0) -> None:
         """All of these rows."""
         with self._one:
             self.units.add(rows, where, table)
-        self.add_rows(rows, 0, len(rows), where, table, thread)
+        self.add_runs(Runs.whole(rows), where, table, thread)
 
-    def add_rows(self, rows: Kept, first: int, last: int, where: LookedUp, table: Table, thread: int) -> None:
-        """Of these rows first to last; terms by query and by cluster are left out."""
-        weighted = rows.impressions is not None
-        counts = rows.impressions[first:last] if rows.impressions is not None else np.zeros(0, dtype=np.int64)
+    def add_runs(self, runs: Runs, where: LookedUp, table: Table, thread: int = 0) -> None:
+        """Rows of which terms by query and by cluster are left out."""
+        weighted = runs.impressions is not None
+        counts = runs.impressions if runs.impressions is not None else np.zeros(0, dtype=np.int64)
         kernels.sum_moments(
-            rows.some(first, last), counts, weighted, where, table, self.coefficients.scale,
-            self.coefficients.constant, self.out, self.cross[thread], self.spread[thread],
+            runs.codes, runs.end, (runs.first, runs.last, runs.begin), (counts, weighted), where, table,
+            self.coefficients.scale, self.coefficients.constant, self.out, self.cross[thread], self.spread[thread],
         )  # fmt: skip
 
-    def by_parts(self, parts: Sequence[Part], rows_of: Callable[[Part], Iterable[Kept]]) -> None:
+    def by_parts(self, parts: Sequence[Part], rows_of: Callable[[Part], Iterable[CodedRows]]) -> None:
         """All rows, with the coefficients of a part of the queries at a time, whose pairs are numbered from 0 on."""
         pairs, cells = self.coefficients.pairs, self.coefficients.cells
 

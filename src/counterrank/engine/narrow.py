@@ -17,16 +17,48 @@ from counterrank.engine.tables import PairTable
 from counterrank.ids import Codes
 from counterrank.records import dataclass
 
-Narrow = NDArray[np.uint8] | NDArray[np.uint16]
+Narrow = NDArray[np.uint8 | np.uint16]
+SHELF_BYTES, LARGEST = 8 << 20, 256 << 20  # of the first shelf, and of one that comes after many
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """One array for the rows of several batches, which a loop can then go through at once."""
+
+    narrow: Narrow  # (n, K)
+    impressions: NDArray[np.int64] | None  # (n,); None: one each
+
+
+class Shelves:
+    """Shelves that batches are put on one after the other. Memory that nothing was put on costs nothing yet."""
+
+    def __init__(self, size: int = SHELF_BYTES) -> None:
+        self.size = size
+        self._last: Shelf | None = None
+        self._used = 0
+
+    def room(self, shape: tuple[int, int], kind: type[np.uint8 | np.uint16], counted: bool) -> tuple[Shelf, int]:
+        """A shelf with room for these rows, and where on it."""
+        rows, positions = shape
+        last = self._last
+        fits = last is not None and self._used + rows <= len(last.narrow) and last.narrow.shape[1] == positions
+        if last is None or not fits or last.narrow.dtype != kind or (last.impressions is not None) != counted:
+            room = max(self.size // max(positions * np.dtype(kind).itemsize, 1), rows)
+            self.size = min(2 * self.size, LARGEST)
+            last = Shelf(np.empty((room, positions), dtype=kind), np.empty(room, dtype=np.int64) if counted else None)
+            self._last, self._used = last, 0
+        first, self._used = self._used, self._used + rows
+        return last, first
 
 
 @dataclass(frozen=True, kw_only=True)
 class NarrowRows:
     """As `CodedRows`, whose codes are made whenever they are asked for."""
 
-    narrow: Narrow  # (n, K) 2·place + click, the largest number at the end
+    shelf: Shelf
+    first: int  # where on the shelf they begin
+    size: int
     table: PairTable
-    impressions: NDArray[np.int64] | None
     starts: Codes
     reward: NDArray[np.float64] | None = None
     day: NDArray[np.int32] | None = None
@@ -34,11 +66,22 @@ class NarrowRows:
     chances: None = None
 
     def __len__(self) -> int:
-        return len(self.narrow)
+        return self.size
+
+    @property
+    def narrow(self) -> Narrow:
+        """(n, K) 2·place + click, the largest number at the end."""
+        return self.shelf.narrow[self.first : self.first + self.size]
+
+    @property
+    def impressions(self) -> NDArray[np.int64] | None:
+        """None: one each."""
+        counted = self.shelf.impressions
+        return None if counted is None else counted[self.first : self.first + self.size]
 
     @property
     def positions(self) -> int:
-        return int(self.narrow.shape[1])
+        return int(self.shelf.narrow.shape[1])
 
     @property
     def nbytes(self) -> int:
@@ -70,33 +113,39 @@ class NarrowRows:
         return (there - 1).astype(np.int32), sizes[there].astype(np.int32)
 
     def _wide(self, picked: Codes, columns: int) -> NDArray[np.int32]:
-        out = np.empty((len(picked), columns), dtype=np.int32)
-        _widen(picked, self.narrow, self.starts, *self.table.by_query(), out)
-        return out
+        return widened(picked, self.narrow, self.starts, *self.table.by_query(), columns)
 
 
-def widened(narrow: Narrow, sizes: Codes, begins: Codes, listed: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The codes of rows that come in runs of so many, of queries whose pairs begin there among those listed."""
-    out = np.empty(narrow.shape, dtype=np.int32)
-    _widen(np.arange(len(narrow)), narrow, np.append(0, np.cumsum(sizes)), begins, listed, out)
+def widened(
+    picked: Codes, narrow: Narrow, starts: Codes, begins: Codes, listed: NDArray[np.int32], columns: int
+) -> NDArray[np.int32]:
+    """The first codes of the picked rows; run i begins at starts[i], and its pairs at begins[i] of those listed."""
+    out = np.empty((len(picked), columns), dtype=np.int32)
+    _widen(picked, narrow, starts, begins, listed, out)
     return out
 
 
 Kept: TypeAlias = CodedRows | NarrowRows
 
 
-def narrowed(rows: CodedRows, table: PairTable) -> Kept:
-    """The same in less room, where that is possible: in the order of queries, none of which has too many pairs."""
+def narrowed(rows: CodedRows, table: PairTable, shelves: Shelves | None = None) -> Kept:
+    """The same in less room, where that is possible: in the order of queries, none of which has too many pairs.
+
+    They are put on a shelf of their own where none are given.
+    """
     largest = table.largest()
     kind = next((each for each in (np.uint8, np.uint16) if 2 * largest <= np.iinfo(each).max), None)
     if kind is None or not len(rows.starts) or rows.chances is not None:
         return rows
-    narrow: Narrow = np.empty(rows.coded.shape, dtype=kind)
-    _narrow(rows.coded, table.place, narrow, np.iinfo(kind).max)
-    return NarrowRows(
-        narrow=narrow, table=table, impressions=rows.impressions, starts=rows.starts, reward=rows.reward, day=rows.day,
+    shelf, first = (shelves or Shelves(0)).room(rows.coded.shape, kind, rows.impressions is not None)
+    narrow = NarrowRows(
+        shelf=shelf, first=first, size=len(rows), table=table, starts=rows.starts, reward=rows.reward, day=rows.day,
         cluster=rows.cluster,
     )  # fmt: skip
+    _narrow(rows.coded, table.place, narrow.narrow, np.iinfo(kind).max)
+    if narrow.impressions is not None and rows.impressions is not None:
+        narrow.impressions[:] = rows.impressions
+    return narrow
 
 
 @njit(nogil=True)

@@ -17,7 +17,7 @@ from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.packed import packed, unpacked
 from counterrank.engine.part_counts import Sent
 from counterrank.engine.plan import Coefficients, Moments, OwnWeights
-from counterrank.engine.sent_rows import Receiver
+from counterrank.engine.sent_rows import Receiver, SentRows, runs_by_query
 from counterrank.engine.unit_sums import UnitSums
 from counterrank.ids import Codes
 from counterrank.records import dataclass
@@ -30,6 +30,7 @@ from counterrank.statistics.sample import NO_DAY
 
 Vector = NDArray[np.float64]
 Picked = tuple[Codes, NDArray[np.int32], Codes, Codes]  # queries, coded rows, impressions and days of a sample
+WAITING_BYTES = 32 << 20  # of rows that wait to be weighed together
 MOMENTS, SAMPLE, TRIMMED = "moments", "sample", "trimmed"  # what is sent
 _SPREADS = ("influence", "term", "weight")
 _UNITS = ("queries", "sizes", "buckets", "counts", "sums")
@@ -90,19 +91,50 @@ class Weights:
         given, receiver = self.coefficients, Receiver(self.pairs)
         sums = MomentSums(given, UnitSums(given, clustered=False, clusters=0))
         own = OwnSums(sums.out, sums.cross[0], sums.spread[0], sums.units)
-        where, none = None, True
+        waiting = Waiting(sums, self, receiver)
         for data in parts:
-            rows, days, grown = receiver.unpacked(data)
-            if where is None or grown:
-                where = self.cells.looked_up(receiver.rows, receiver.queries)
-            if given.own:
+            rows, days = receiver.unpacked(data)
+            where = self.cells.looked_up(receiver.rows, receiver.queries)
+            if isinstance(rows, SentRows):
+                sums.units.add(rows, where, self.table)
+                waiting.add(rows)
+            elif given.own:
                 own.add(rows, where, self.table, given)
             else:
                 sums.add(rows, where, self.table)
-            none = False
             yield SAMPLE, packed_sample(picked(rows, days, self.chosen, receiver))
-        if not none:
+        waiting.weigh()
+        if len(receiver.rows):
             yield MOMENTS, packed_moments(sums.done())
+
+
+class Waiting:
+    """Batches of one form that wait until there are many: then their rows are weighed query by query."""
+
+    def __init__(self, sums: MomentSums, weights: Weights, receiver: Receiver) -> None:
+        self.sums, self.weights, self.receiver = sums, weights, receiver
+        self._batches: list[SentRows] = []
+        self._bytes = 0
+
+    def add(self, rows: SentRows) -> None:
+        last = self._batches[-1] if self._batches else rows
+        if _form(last) != _form(rows) or self._bytes + rows.narrow.nbytes > WAITING_BYTES:
+            self.weigh()
+        self._batches.append(rows)
+        self._bytes += rows.narrow.nbytes
+
+    def weigh(self) -> None:
+        """All that waits."""
+        if not self._batches:
+            return
+        _, listed = self.receiver.by_query()
+        where = self.weights.cells.looked_up(self.receiver.rows[listed], self.receiver.queries[listed])
+        self.sums.add_runs(runs_by_query(self._batches), where, self.weights.table)
+        self._batches, self._bytes = [], 0
+
+
+def _form(rows: SentRows) -> tuple[Any, int, bool]:
+    return rows.narrow.dtype, rows.narrow.shape[1], rows.impressions is None
 
 
 @dataclass(frozen=True)
@@ -117,7 +149,8 @@ class Floors:
         """The impressions of each cell by their own propensities, with a floor under these."""
         receiver, sums = Receiver(self.pairs), np.zeros((len(self.cells), 3))
         for data in parts:
-            rows, _, _ = receiver.unpacked(data)
+            rows, _ = receiver.unpacked(data)
+            assert isinstance(rows, CodedRows)  # noqa: S101 - as rows with propensities of their own are
             where: LookedUp = self.cells.looked_up(receiver.rows, receiver.queries)
             trim(rows, where, self.floor, sums)
         yield TRIMMED, packed({"sums": sums})
@@ -133,23 +166,23 @@ class Choice:
     def sampled(self, parts: Iterator[Any]) -> Iterator[Sent]:
         receiver = Receiver(self.pairs)
         for data in parts:
-            rows, days, _ = receiver.unpacked(data)
+            rows, days = receiver.unpacked(data)
             yield SAMPLE, packed_sample(picked(rows, days, self.chosen, receiver))
 
 
-def picked(rows: CodedRows, days: Codes | None, chosen: NDArray[np.bool_], receiver: Receiver) -> Picked:
+def picked(rows: CodedRows | SentRows, days: Codes | None, chosen: NDArray[np.bool_], receiver: Receiver) -> Picked:
     """The rows whose first pair is chosen, under the final codes of pairs."""
-    first = rows.coded[:, 0]
+    first = rows.heads()
     mine = np.append((receiver.rows >= 0) & chosen[receiver.rows], False)
     some = np.flatnonzero(mine[np.where(first >= 0, first >> 1, -1)])
     return final(rows, days, some, receiver)
 
 
-def final(rows: CodedRows, days: Codes | None, some: Codes, receiver: Receiver) -> Picked:
+def final(rows: CodedRows | SentRows, days: Codes | None, some: Codes, receiver: Receiver) -> Picked:
     """Some rows under the final codes of pairs, -1 from their end on."""
     coded = np.full((len(some), receiver.pairs.positions), -1, dtype=np.int32)
     queries = np.empty(len(some), dtype=np.int64)
-    kernels.decode_rows(rows.coded[some], receiver.rows, receiver.queries, coded, queries)
+    kernels.decode_rows(rows.taken(some), receiver.rows, receiver.queries, coded, queries)
     n = np.ones(len(some), dtype=np.int64) if rows.impressions is None else rows.impressions[some]
     return queries, coded, n, np.full(len(some), NO_DAY) if days is None else days[some]
 

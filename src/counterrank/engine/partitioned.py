@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol
 
@@ -32,7 +33,7 @@ from counterrank.engine.part_sums import (
     unpacked_sample,
 )
 from counterrank.engine.plan import Coefficients, Moments, Plan
-from counterrank.engine.sent_rows import Receiver
+from counterrank.engine.sent_rows import Receiver, SentRows
 from counterrank.errors import InputError, NoneFound
 from counterrank.log import Log
 from counterrank.log.quarantine import quarantine
@@ -45,6 +46,7 @@ from counterrank.statistics.item_chances import Trimmed
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.sample import NO_DAY, Sample, first_pairs
 from counterrank.statistics.store import unpacked_counts
+from counterrank.threads import in_turn
 
 FETCHED = 1 << 20  # rows up to which all rankings are fetched where nobody asked for them by name
 
@@ -114,7 +116,7 @@ class PartitionedPass:
         return log.again(reader.reading).read_as(tally)
 
     def _added(self, parts: Sequence[bytes], others: Sequence[bytes], impressions: int) -> Counts:
-        counts = Counts.added([unpacked_counts(data) for data in parts])
+        counts = Counts.added(in_turn([partial(unpacked_counts, data) for data in parts]))
         if counts.extremes is not None:
             counts = counts.rebased(counts.extremes[0])
         if counts.days is not None and len(counts.days.days) > MOST_DAYS:
@@ -192,7 +194,7 @@ class ComingRows(KeptRows):
         for part, data in self._jobs.rows():
             if part != last:
                 last, receiver = part, Receiver(self._pairs)
-            rows, _, _ = receiver.unpacked(data)
+            rows, _ = receiver.unpacked(data)
             kept.add(_by_query(rows, receiver, self._origin))
         return kept
 
@@ -215,8 +217,8 @@ def refuse(sent: Sequence[Sent]) -> None:
         raise InputError(data.decode())
 
 
-def _by_query(rows: CodedRows, receiver: Receiver, origin: float) -> CodedRows:
-    some = np.flatnonzero(rows.coded[:, 0] >= 0)
+def _by_query(rows: CodedRows | SentRows, receiver: Receiver, origin: float) -> CodedRows:
+    some = np.flatnonzero(rows.heads() >= 0)
     queries, coded, n, _ = final(rows, None, some, receiver)
     order = np.argsort(queries, kind="stable")
     starts = np.searchsorted(queries[order], np.arange(len(receiver.pairs.query_ids) + 1))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from counterrank.compiled import njit
 from counterrank.engine.narrow import Kept
 from counterrank.engine.plan import Coefficients
+from counterrank.engine.sent_rows import SentRows
 from counterrank.ids import Codes
 from counterrank.statistics.cells import LookedUp, cell_at
 from counterrank.statistics.cluster_terms import ClusterTerms
@@ -31,7 +32,7 @@ class UnitSums:
         self.loose = 0
         self.keys: list[tuple[Codes, Table, Table]] = []  # (query, cluster), impressions and terms
 
-    def add(self, part: Kept, cells: LookedUp, table: Table) -> None:
+    def add(self, part: Kept | SentRows, cells: LookedUp, table: Table) -> None:
         """`cells` and `table` as `kernels.sum_moments` takes them."""
         wanted = self.coefficients
         if not (self.clustered or wanted.by_query):

@@ -184,6 +184,23 @@ class Tally:
     shown: Codes  # (C,)
     clicked: Codes  # (C,)
 
+    @classmethod
+    def added(cls, parts: Sequence[Tally], rows: Sequence[Codes], pairs: int, depth: int) -> Tally:
+        """The sum of several, where pair p of a part is rows[p] of `pairs`."""
+        depth, total = max(depth, 1), sum(len(part.cells) for part in parts)
+        if pairs * depth <= total:  # most come several times: a table of all is smaller than theirs
+            table, met = np.zeros((pairs * depth, 2), dtype=np.int64), np.zeros(pairs * depth, dtype=np.bool_)
+            for part, to in zip(parts, rows, strict=True):
+                cells = part.cells
+                _add_up(cells.starts, cells.positions, to, depth, part.shown, part.clicked, table, met)
+            there = np.flatnonzero(met)
+            return cls(Cells.of_keys(there, pairs, depth), *table[there].T.copy())
+        found = [to[part.cells.rows] for part, to in zip(parts, rows, strict=True)]
+        positions = np.concatenate([part.cells.positions for part in parts])
+        both = [np.concatenate([getattr(part, name) for part in parts]) for name in ("shown", "clicked")]
+        cells, (shown, clicked) = Cells.added(np.concatenate(found), positions, both, pairs, depth)
+        return cls(cells, shown, clicked)
+
     def clicked_tables(self) -> tuple[Codes, Codes]:
         """Shown and clicked, (pairs × positions), of the pairs that were clicked; one more row is of all others."""
         cells = self.cells
@@ -288,6 +305,18 @@ def of_rankings(cells: Cells, tables: Sequence[Vector], rankings: Codes) -> Vect
     if len(cells):
         _of_rankings(cells.starts, cells.positions, cells.listed, tuple(tables), rankings, out)
     return out
+
+
+@njit(nogil=True)
+def _add_up(
+    starts: Any, positions: Any, rows: Any, depth: Any, shown: Any, clicked: Any, table: Any, met: Any
+) -> None:  # fmt: skip  # pragma: no cover
+    for p in range(len(rows)):
+        for c in range(starts[p], starts[p + 1]):
+            at = rows[p] * depth + positions[c]
+            table[at, 0] += shown[c]
+            table[at, 1] += clicked[c]
+            met[at] = True
 
 
 @njit(nogil=True)

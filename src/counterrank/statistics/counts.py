@@ -206,23 +206,16 @@ class Counts:
         for part, codes in zip(parts, queries, strict=True):
             for total, values in zip(totals, (part.impressions, part.reward, part.reward2), strict=True):
                 total[codes] += values
-        cell_rows = [rows[part.cells.rows] for part, rows in zip(parts, rows_of, strict=True)]
-        cells, (shown, clicked) = Cells.added(
-            np.concatenate(cell_rows),
-            np.concatenate([part.cells.positions for part in parts]),
-            [np.concatenate([part.shown for part in parts]), np.concatenate([part.clicked for part in parts])],
-            len(pairs),
-            positions,
-        )
+        tally = Tally.added([part.tally for part in parts], rows_of, len(pairs), positions)
         moves = list(zip(parts, rows_of, queries, strict=True))
         return Counts(
             pairs=pairs,
             impressions=totals[0].astype(np.int64),
             reward=totals[1],
             reward2=totals[2],
-            cells=cells,
-            shown=shown,
-            clicked=clicked,
+            cells=tally.cells,
+            shown=tally.shown,
+            clicked=tally.clicked,
             rankings=_joined([(part.rankings, rows, codes) for part, rows, codes in moves], positions),
             log_impressions=sum(part.log_impressions for part in parts),
             longest=max(part.longest for part in parts),
@@ -239,10 +232,10 @@ class Counts:
             ),
             days=_summed(part.days for part in parts),
             item_chances=_summed(
-                part.item_chances.put(cells.find(rows, part.cells.positions), len(cells))
+                part.item_chances.put(tally.cells.find(rows[part.cells.rows], part.cells.positions), len(tally.cells))
                 if part.item_chances is not None
                 else None
-                for part, rows in zip(parts, cell_rows, strict=True)
+                for part, rows, _ in moves
             ),
         )
 

@@ -12,7 +12,6 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterrank.errors import InputError
-from counterrank.ids import Ids
+from counterrank.ids import Ids, apart, together
 from counterrank.output import writing
 from counterrank.statistics.cells import Cells, Tally
 from counterrank.statistics.counts import Counts, sum_chunks
@@ -33,6 +32,7 @@ from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
 FORMAT, VERSION = "counterrank-counts", 4
+MOST_BYTES = 1 << 31  # of all ids of a kind together, as Arrow has them
 _DIGEST = 64  # bytes of a SHA-256 in hexadecimal digits
 _GROUPS = ("rankings", "pages")
 _INSIDE: dict[str, Callable[..., Any]] = {
@@ -121,8 +121,8 @@ def unpacked_counts(data: bytes) -> Counts:
 def _put(name: str, value: Any, arrays: Arrays, numbers: dict[str, Any]) -> None:
     """A field as arrays and numbers, under its name and those of what is inside; nothing of what is None."""
     if isinstance(value, Ids):
-        offsets, texts = _bytes(value.texts)
-        arrays[f"{name}.offsets"], arrays[f"{name}.bytes"] = offsets, texts
+        ends, arrays[f"{name}.bytes"] = apart(value.texts)
+        arrays[f"{name}.offsets"] = ends.astype(np.int64)
         numbers[f"{name}.integer"] = value.integer
     elif is_dataclass(value):
         for each in fields(value):
@@ -154,24 +154,17 @@ def _get(name: str, arrays: Arrays, numbers: dict[str, Any]) -> Any:
     return numbers.pop(name, None)
 
 
-def _bytes(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Texts one after the other, and where each begins."""
-    each = [text.encode() for text in texts.to_pylist()]
-    offsets = np.concatenate([[0], np.cumsum([len(text) for text in each])]).astype(np.int64)
-    return offsets, np.frombuffer(b"".join(each), dtype=np.uint8)
-
-
 def _texts(offsets: NDArray[Any], data: NDArray[Any]) -> pa.Array:
     if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != data.size:
         raise InputError("the ids are not whole")
     if (np.diff(offsets) < 0).any():
         raise InputError("the ids are not in order")
-    whole = data.astype(np.uint8).tobytes()
-    ends = offsets.tolist()
-    texts = [whole[low:high].decode() for low, high in pairwise(ends)]
-    if len(set(texts)) < len(texts):
+    if data.size >= MOST_BYTES:
+        raise InputError("the ids take 2 GiB or more")
+    texts = together(offsets.astype(np.int32), data.astype(np.uint8))
+    if len(texts.unique()) < len(texts):
         raise InputError("an id comes twice")
-    return pa.array(texts, pa.string())
+    return texts
 
 
 def _check(counts: Counts) -> None:
