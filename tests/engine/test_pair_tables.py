@@ -152,7 +152,8 @@ def test_moments_are_those_of_a_plain_loop(estimators, listed, monkeypatch):
     where = cells.looked_up(np.arange(pairs), np.zeros(pairs, dtype=np.int64))
     assert len(where[4]) == (pairs if listed else 0)
     table, ones = np.hstack([weight, offset]), np.zeros(0, dtype=np.int64)
-    kernels.sum_moments(coded, ones, False, where, table, scale, constant, out, cross, spread)
+    runs = tuple(np.array(each) for each in ([0, size // 3], [size // 3, size], [0, 0]))
+    kernels.sum_moments(coded, -1, runs, (ones, False), where, table, scale, constant, out, cross, spread)
 
     r, mean, term = [], [], []
     for row in coded[coded[:, 0] >= 0]:
