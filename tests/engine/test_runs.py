@@ -15,6 +15,7 @@ from counterrank.log import parts
 from in_parts import InParts
 
 POSITIONS, QUERIES = 3, 7
+ESTIMATORS = "list,wlist,ip,wip,pbm,item,rctr"  # more would be made of rows that are kept
 SIZES = [40, 1, 0, 60, 35, 50, 9]
 
 
@@ -89,7 +90,7 @@ def test_rows_of_a_stack_are_those_of_its_batches(size: int, counted: bool) -> N
 def test_rows_of_several_widths_and_forms_share_no_shelf() -> None:
     rng = np.random.default_rng(2)
     few, many = pairs_of([3, 4], rng), pairs_of([3, 200], rng)
-    shelves = Shelves()
+    shelves = Shelves(1 << 20)
     kept: list[Kept] = [
         narrowed(batch_of(few, 2, 5, False, rng), few, shelves),
         narrowed(batch_of(few, 2, 5, True, rng), few, shelves),
@@ -118,12 +119,12 @@ def a_log(counted: bool) -> dict[str, object]:
 @pytest.mark.parametrize("counted", [False, True])
 def test_rows_kept_narrow_weigh_what_rows_read_again_do(counted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "BATCH_ROWS", 100)
-    monkeypatch.setattr("counterrank.engine.narrow.SHELF_BYTES", 700)
+    monkeypatch.setattr(embedded, "SHELF_BYTES", 700)
     log, target = cr.read_log(a_log(counted)), {q: [2, 0, 1] for q in range(8)}
     results = []
     for room in (embedded.CACHE_BYTES, 0):
-        found = cr.evaluate(log, target, engine=Embedded(cache_bytes=room))
-        results.append([[row.value, row.stderr, row.low, row.high] for row in found.rows])
+        found = cr.evaluate(log, target, estimators=ESTIMATORS, engine=Embedded(cache_bytes=room))
+        results.append([[row.value, row.stderr, row.lower, row.upper] for row in found.rows])
     np.testing.assert_allclose(*results, rtol=1e-12)
 
 
@@ -137,5 +138,5 @@ def test_rows_that_waited_in_another_process_weigh_the_same(
     monkeypatch.setattr(sent_rows, "SENT_BYTES", 64)
     log, target = cr.read_log(a_log(counted)), {q: [2, 0, 1] for q in range(8)}
     found = [cr.evaluate(log, target, engine=engine) for engine in (InParts(), "duckdb")]
-    results = [[[row.value, row.stderr, row.low, row.high] for row in each.rows] for each in found]
+    results = [[[row.value, row.stderr, row.lower, row.upper] for row in each.rows] for each in found]
     np.testing.assert_allclose(*results, rtol=1e-9)

@@ -20,7 +20,7 @@ from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.gathered import Gathering
 from counterrank.engine.kept import KeptRows
 from counterrank.engine.moment_sums import THREADS, MomentSums
-from counterrank.engine.narrow import Kept, Shelves, narrowed
+from counterrank.engine.narrow import SHELF_BYTES, Kept, Shelves, narrowed
 from counterrank.engine.own_weights import OwnSums, trim
 from counterrank.engine.pages import EveryRanking, RowPages, grouped_pages
 from counterrank.engine.plan import Coefficients, Moments, Plan, WantedRankings
@@ -90,7 +90,7 @@ class EmbeddedPass:
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
-        self._shelves = Shelves()
+        self._shelves = Shelves(SHELF_BYTES)
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Future[Kept] | None = None

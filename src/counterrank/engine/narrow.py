@@ -32,7 +32,7 @@ class Shelf:
 class Shelves:
     """Shelves that batches are put on one after the other. Memory that nothing was put on costs nothing yet."""
 
-    def __init__(self, size: int = SHELF_BYTES) -> None:
+    def __init__(self, size: int) -> None:
         self.size = size
         self._last: Shelf | None = None
         self._used = 0
