@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +11,6 @@ import pytest
 import counterrank as cr
 from counterrank.errors import InputError
 from counterrank.log import parts
-from counterrank.log.prefetch import in_lanes
 from counterrank.log.rows import Rows
 
 MANY = 400
@@ -90,24 +87,3 @@ def test_a_piece_that_is_damaged_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="damaged Parquet file"):
         for _ in cr.read_log(path, bad_rows=tmp_path / "bad.jsonl").rows(["clicks"]):
             pass
-
-
-def test_lanes_keep_the_order_and_hand_errors_over_in_turn() -> None:
-    def counted(number: int) -> Iterator[int]:
-        yield from range(10 * number, 10 * number + number)
-        if number == 5:
-            raise ValueError("five")
-
-    came: list[int] = []
-    with pytest.raises(ValueError, match="five"):
-        came.extend(in_lanes([counted(number) for number in range(9)]))
-    assert came == [10 * number + i for number in range(6) for i in range(number)]
-    assert list(in_lanes([])) == []
-
-
-def test_lanes_end_when_nobody_reads_on() -> None:
-    before = threading.active_count()
-    things = in_lanes([iter(range(100)), iter(range(100)), iter(range(100))])
-    assert next(things) == 0
-    things.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before

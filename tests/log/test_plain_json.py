@@ -66,12 +66,23 @@ ODD = [
 def plain(line: str | bytes, wanted: dict[str, str]) -> list[dict[str, Any]] | None:
     """The rows of these lines, where they are plain."""
     text = line.encode() if isinstance(line, str) else line
-    batch = plain_json._batch(np.frombuffer(text + b"\n", dtype=np.uint8), wanted)
+    batch = plain_json._batch(np.frombuffer(text + b"\n", dtype=np.uint8), wanted, plain_json._Room())
     return None if batch is None else batch.to_pylist()
 
 
 def by_duckdb(path: Path, wanted: dict[str, str]) -> list[dict[str, Any]]:
     return [row for batch in TextPart(path, "jsonl").batches(wanted) for row in batch.to_pylist()]
+
+
+def test_rows_share_no_memory_with_the_next_block() -> None:
+    """A batch with a bad row is looked at again when its thread has read on."""
+    block, room = np.frombuffer(f"{LINE}\n{LINE}\n".encode(), dtype=np.uint8), plain_json._Room()
+    batch = plain_json._batch(block, ALL, room)
+    assert batch is not None
+    before = batch.to_pylist()
+    for each in (room.texts, room.ends, room.rows):
+        each[:] = 77
+    assert batch.to_pylist() == before
 
 
 def everything(path: Path, aside: Path) -> tuple[list, list, str]:

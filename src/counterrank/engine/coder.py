@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.crew import WORTH, Crew
 from counterrank.engine import kernels
 from counterrank.engine.plan import Plan, WantedRankings
 from counterrank.engine.records import PairSlots, ShownRows
@@ -28,7 +27,6 @@ SEEN_BEFORE = 16  # items that a first batch shows for each pair that it has roo
 EXPECTED = 1 << 20  # cells that there is room for before one was seen
 MOVED = 2  # times as many items as were shown for another query than last make it worth to remember that
 BEGINNING = 8  # such a part of a first batch shows most of its pairs
-HALVED = 1 << 13  # rows of a batch from which a second thread is worth its start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +72,8 @@ class Coder:
     `before_growth` is called before tables move that another thread may be writing to.
     """
 
-    def __init__(self, plan: Plan, kinds: Kinds, before_growth: Callable[[], None]) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, kinds: Kinds, crew: Crew, before_growth: Callable[[], None]) -> None:
+        self.plan, self.crew = plan, crew
         self.top = plan.top or UNCUT
         self.queries = Vocabulary(kinds.integer_queries, kinds.native_queries)
         self.items = Vocabulary(kinds.integer_items, kinds.native_items)
@@ -85,7 +83,6 @@ class Coder:
         self.size = np.zeros(16, dtype=np.int64)
         self.size[kernels.SLOTS] = 2  # of which the first two stay free
         self.before_growth = before_growth
-        self.alone = False  # whether other cores are not for a second thread
         self.scattered = False  # whether items are shown for one query after another
         self.asked: int | None = None
         if plan.queries is not None:
@@ -128,7 +125,7 @@ class Coder:
         begin, first = 0, insert and not self.used
         if first:  # most pairs are met at the beginning: by query, so that those of one lie together in memory
             self._expect(min(len(rows.item_keys) // SEEN_BEFORE, EXPECTED // max(longest, 1)), coded.shape[1])
-            begin = max(len(rows) // BEGINNING, min(len(rows), HALVED))
+            begin = max(len(rows) // BEGINNING, min(len(rows), WORTH))
             order = placed(np.arange(len(rows)), place)
             self._new(rows, order[order < begin], shown, place, coded)
         left = self._known(shown, place, coded, begin)
@@ -141,7 +138,6 @@ class Coder:
     def _known(self, shown: ShownRows, place: Codes, coded: NDArray[np.int32], begin: int) -> Codes:
         """Code the rows from `begin` on whose pairs are known, two halves side by side; the rows that are left."""
         size, slots, every = len(place), self._slots(), self.plan.all_items
-        halved = size - begin >= HALVED and not self.alone
         lately = np.zeros(len(shown.keys), dtype=np.int64) if len(shown.places) else None
 
         def run(first: int, last: int) -> Codes:
@@ -156,11 +152,7 @@ class Coder:
                 self.scattered = True
             return left[:some]
 
-        if not halved:
-            return run(begin, size)
-        middle = (begin + size) // 2
-        other = self._beside.submit(run, middle, size)
-        return np.concatenate([run(begin, middle), other.result()])
+        return np.concatenate(self.crew.halves(run, begin, size))
 
     def _new(self, rows: Rows, order: Codes, shown: ShownRows, place: Codes, coded: NDArray[np.int32]) -> None:
         """Code these rows; pairs and items that are new get codes."""
@@ -183,11 +175,6 @@ class Coder:
     def _slots(self) -> PairSlots:
         table = self.pairs
         return PairSlots(table.slots, table.tables, table.query, table.item, table.place, self.items.slots)
-
-    @cached_property
-    def _beside(self) -> ThreadPoolExecutor:
-        """A second thread to code with."""
-        return ThreadPoolExecutor(1, "counterrank-coding")
 
     def code_again(self, rows: Rows, days: Codes) -> CodedRows:
         """The second reading: every query, item and pair is known."""

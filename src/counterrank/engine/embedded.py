@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import field, replace
 from functools import cached_property, partial
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.crew import Crew, Job
 from counterrank.engine import kernels
 from counterrank.engine.coder import CodedRows, Coder
 from counterrank.engine.gathered import Gathering
@@ -82,18 +83,18 @@ class EmbeddedPass:
     Three things overlap: the next batches are decoded, a batch is coded, and the batch before it is tallied.
     """
 
-    def _begin(self, log: Log, plan: Plan, engine: Embedded) -> None:
+    def _begin(self, log: Log, plan: Plan, engine: Embedded, crew: Crew) -> None:
         """Tables that rows can be added to."""
-        self.log, self.plan, self.engine = log, plan, engine
+        self.log, self.plan, self.engine, self.crew = log, plan, engine, crew
         me = proxy(self)  # so that nothing here holds what holds it, and rows go as soon as nobody needs them
-        self.coder = Coder(plan, log.kinds(), before_growth=lambda: me._settle())
+        self.coder = Coder(plan, log.kinds(), crew, before_growth=lambda: me._settle())
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
         self._shelves = Shelves(SHELF_BYTES)
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
-        self._pending: Future[Kept] | None = None
+        self._pending: Job[Kept] | None = None
         self._rows_known: tuple[Pairs | None, Any, Any] = None, None, None  # pairs whose rows and queries are known
         self._sampled: list[CodedRows] | None = None  # of a log that is too long to be kept
         self._own: Pairs | None = None  # the log's own pairs, of a pass that stays for the next question
@@ -101,11 +102,11 @@ class EmbeddedPass:
     def __init__(self, log: Log, plan: Plan, engine: Embedded) -> None:
         if plan.metric not in log.columns:
             raise InputError(f"{log.name}: the log has no column {plan.metric!r}")
-        self._begin(log, plan, engine)
-        with ThreadPoolExecutor(1) as pool:
-            reader = log.rows(columns_of(plan), plan.overview)
+        self._begin(log, plan, engine, Crew())
+        with self.crew:
+            reader = log.rows(columns_of(plan), plan.overview, self.crew)
             for rows in reader:
-                self._count(rows, pool)
+                self._count(rows)
                 engine.progress(len(rows))
             self._settle()
         self.reading = reader.reading
@@ -156,7 +157,7 @@ class EmbeddedPass:
         assert isinstance(pages, RowPages)  # noqa: S101 - `has_every_row` was asked
         return EveryRanking.of(Rankings.joined(list(pages.chunks())).merged())
 
-    def _count(self, rows: Rows, pool: Executor) -> None:
+    def _count(self, rows: Rows) -> None:
         self.log_impressions += int(rows.impressions.astype(np.float64).sum())
         if self.log_impressions > MOST:
             raise InputError(f"{self.log.name}: more than 2^53 impressions cannot be counted exactly")
@@ -168,7 +169,7 @@ class EmbeddedPass:
         self._settle()
         self.tallier.make_room(coded.shape[1])
         counted = "impressions" in self.log.columns
-        self._pending = pool.submit(self._tallied, rows, codes, place, starts, coded, counted)
+        self._pending = self.crew.submit(partial(self._tallied, rows, codes, place, starts, coded, counted))
 
     def _tallied(
         self, rows: Rows, codes: Codes, place: Codes, starts: Codes, coded: NDArray[np.int32], counted: bool
@@ -182,7 +183,7 @@ class EmbeddedPass:
         """Wait until all that was coded is tallied, and keep it for the second pass while there is room."""
         if self._pending is None:
             return
-        rows, self._pending = self._pending.result(), None
+        rows, self._pending = self.crew.result(self._pending), None
         if self.tallier.later and not (self.kept.holds(rows) and len(rows.starts)):
             self.tallier.catch_up([*self.kept.in_memory, *self.kept.on_disk(), rows])
         if self.tallier.room_to_wait and not self.kept.has_room(rows):
@@ -237,7 +238,7 @@ class EmbeddedPass:
             clicked=found.clicked,
             rankings=rankings,
             log_impressions=self.log_impressions,
-            longest=int(self.tallier.size[kernels.LONGEST]),
+            longest=self.tallier.longest,
             origin=self.tallier.origin or 0.0,
             whole=found if whole is None and self._wants_whole else whole,
             pages=rankings if self.plan.rankings == "all" else pages,
@@ -344,10 +345,11 @@ class EmbeddedPass:
     def _again(self) -> Iterator[CodedRows]:
         """The log read once more."""
         total = 0
-        for again in self.log.again(self.reading).rows(columns_of(self.plan)):
-            total += int(again.impressions.sum())
-            yield self.coder.code_again(again, self.tallier.day_codes(again))
-            self.engine.progress(len(again))
+        with self.crew:
+            for again in self.log.again(self.reading).rows(columns_of(self.plan), crew=self.crew):
+                total += int(again.impressions.sum())
+                yield self.coder.code_again(again, self.tallier.day_codes(again))
+                self.engine.progress(len(again))
         if total != self.log_impressions:
             raise InputError(f"{self.log.name}: the log changed while it was read: try again")
 

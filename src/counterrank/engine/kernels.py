@@ -91,10 +91,8 @@ def is_in(key, keys, mask):
     return keys[at] == key
 
 
-# what the numbers in `size` count: the first three in the coder's, the others in the tallier's. The two run in threads
-# of their own, and would slow each other down by writing to one line of the processor's cache.
+# what the numbers in the coder's `size` count
 PAIRS, ITEMS, SLOTS = 0, 1, 2
-GROUPS, LONGEST = 0, 1
 # what the table of a query's pairs is: where its slots begin, 64 less the bits of their number, and how many are taken
 BEGIN, SHIFT_BY, TAKEN = 0, 1, 2
 
@@ -262,18 +260,15 @@ def lay_out(offsets, values, out):
 
 
 @njit(nogil=True)
-def tally_rows(start, batch, wanted, sums, groups, secret):
-    """Count coded rows from `start`: pairs by position, sums by query, rankings. Returns the row it had no room for.
+def tally_rows(batch, wanted, sums):
+    """Count coded rows: pairs by position, sums by query and by day. Returns the length of the longest list.
 
     In the order of queries, whose cells then stay in the processor's cache. Rows of queries that were not asked for are
     crossed out.
     """
-    query_codes, lengths, impressions, reward, propensity, bits, days, coded = batch
-    covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys, begins = wanted
-    size, pair_item, tally, per_query, per_day = sums
-    group_slots, group_query, group_rows, group_sums, group_propensity = groups
-    group_mask = np.uint64(len(group_slots) // 2 - 1)
-    wanted_mask = np.uint64(len(wanted_keys) - 1)
+    query_codes, lengths, impressions, reward, _, _, days, coded = batch
+    covered, theta, has_reward, _, _, _, _ = wanted
+    tally, per_query, per_day = sums
     dense = len(tally) > 0  # else cells are counted elsewhere
     flat, cells, width, depth = (
         coded.reshape(-1),
@@ -281,12 +276,10 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
         np.uint64(coded.shape[1]),
         np.uint64(tally.shape[1]),
     )
-    one = np.uint64(1)
-    for r in range(np.uint64(start), np.uint64(len(query_codes))):
+    one, longest = np.uint64(1), np.int64(0)
+    for r in range(np.uint64(len(query_codes))):
         if query_codes[r] < 0:
             continue
-        if groups_wanted > 0 and size[GROUPS] + 1 > len(group_query):
-            return np.int64(r)
         q, m = np.uint64(query_codes[r]), impressions[r]
         value = 0.0
         cut = np.uint64(0)
@@ -310,19 +303,47 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
         if not covered[q]:
             flat[r * width] = -1
             continue
-        if lengths[r] > size[LONGEST]:
-            size[LONGEST] = lengths[r]
+        longest = max(longest, lengths[r])
         if len(days) > 0 and days[r] >= 0:
             per_day[days[r], 0] += m
             per_day[days[r], 1] += m * value
             per_day[days[r], 2] += m * value * value
-        if groups_wanted == 0 or (groups_wanted == 1 and not (cut > 0 and begins[np.uint64(flat[r * width]) >> one])):
+    return longest
+
+
+@njit(nogil=True)
+def group_rows(start, met, batch, wanted, pair_item, groups, secret):
+    """Gather the rankings that are wanted from the `start`-th of rows that were tallied, having met so many.
+
+    Returns the row that it had no room for, and how many rankings were met.
+    """
+    query_codes, _, impressions, reward, propensity, bits, _, coded = batch
+    covered, theta, has_reward, by_propensity, groups_wanted, wanted_keys, begins = wanted
+    group_slots, group_query, group_rows, group_sums, group_propensity = groups
+    group_mask = np.uint64(len(group_slots) // 2 - 1)
+    wanted_mask = np.uint64(len(wanted_keys) - 1)
+    flat, width, one = coded.reshape(-1), np.uint64(coded.shape[1]), np.uint64(1)
+    for r in range(np.uint64(start), np.uint64(len(query_codes))):
+        if query_codes[r] < 0 or not covered[np.uint64(query_codes[r])]:
             continue
-        group = start_key(q, secret)
-        for k in range(cut):
-            group = next_key(group, pair_item[np.uint64(flat[r * width + k]) >> one], secret)
+        head = flat[r * width]
+        if groups_wanted == 1 and (head < 0 or not begins[np.uint64(head) >> one]):
+            continue
+        if met + 1 > len(group_query):
+            return np.int64(r), met
+        q, m = np.uint64(query_codes[r]), impressions[r]
+        value, cut, group = 0.0, np.uint64(0), start_key(q, secret)
+        for k in range(width):
+            v = flat[r * width + k]
+            if v < 0:
+                break
+            cut += one
+            value += theta[k] * (v & 1)
+            group = next_key(group, pair_item[np.uint64(v) >> one], secret)
         if groups_wanted == 1 and not is_in(group, wanted_keys, wanted_mask):
             continue
+        if has_reward:
+            value = reward[r]
         if by_propensity:
             group = mix(group ^ bits[r])
         at = np.int64(_home(np.int64(group), secret) & group_mask)
@@ -330,8 +351,8 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
             at = np.int64((np.uint64(at) + np.uint64(1)) & group_mask)
         g = group_slots[2 * at + 1] - 1
         if g < 0:
-            g = size[GROUPS]
-            size[GROUPS] += 1
+            g = met
+            met += 1
             group_slots[2 * at] = np.int64(group)
             group_slots[2 * at + 1] = g + 1
             group_query[g] = q
@@ -342,7 +363,7 @@ def tally_rows(start, batch, wanted, sums, groups, secret):
         group_sums[g, 0] += m
         group_sums[g, 1] += m * value
         group_sums[g, 2] += m * value * value
-    return len(query_codes)
+    return len(query_codes), met
 
 
 @njit(nogil=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from platform import node
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterrank.crew import Crew
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.embedded import Embedded, EmbeddedPass
 from counterrank.engine.plan import Plan
@@ -134,14 +134,14 @@ class PartPass(EmbeddedPass):
     """The embedded engine's tables, fed by hand and in one thread: other cores have parts of their own."""
 
     def __init__(self, log: LogHead, plan: Plan) -> None:
-        self._begin(cast("Log", log), replace(plan, pages="none"), Embedded(cache_bytes=0, group_room=ENDLESS))
-        self.coder.alone = True
+        engine = Embedded(cache_bytes=0, group_room=ENDLESS)
+        self._begin(cast("Log", log), replace(plan, pages="none"), engine, Crew(alone=True))
 
     def feed(self, rows: Rows) -> tuple[CodedRows, NDArray[np.int64] | None]:
         """Count rows; they come back coded, with their rewards from 0 and the day of each where days are counted."""
-        self._count(rows, _Here())
+        self._count(rows)
         assert self._pending is not None  # noqa: S101 - they were just handed in
-        done = self._pending.result()
+        done = self.crew.result(self._pending)
         assert isinstance(done, CodedRows)  # noqa: S101 - nothing is kept here
         self._settle()
         if done.reward is not None:
@@ -173,15 +173,6 @@ class PartPass(EmbeddedPass):
         rows = np.full(used, -1, dtype=np.int64)
         rows[some] = pairs.find(queries, items)
         return Counts.of_cells(pairs, coder.pairs.tally.found(rows, len(pairs), depth))
-
-
-class _Here(Executor):
-    """A pool that works at once, in the thread that asks."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(fn(*args, **kwargs))
-        return done
 
 
 def told(tally: Tally) -> dict[str, Any]:

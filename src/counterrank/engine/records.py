@@ -63,8 +63,6 @@ class Wanted(NamedTuple):
 class Sums(NamedTuple):
     """What rows are added to."""
 
-    size: Codes
-    pair_item: Codes
     tally: Codes
     per_query: Vector
     per_day: Vector

@@ -33,9 +33,10 @@ class Tallier:
 
     def __init__(self, plan: Plan, coder: Coder, group_room: int) -> None:
         self.plan, self.coder = plan, coder
-        self.size = np.zeros(16, dtype=np.int64)
+        self.longest = 0  # list of the queries asked for, uncut
         self.per_query = np.zeros((1024, 4))  # impressions, Σ reward, Σ reward², longest cut list
         self.groups = GroupTable(1, group_room)
+        self.met = 0  # groups in that table
         self.spill: Spill | None = None
         self.origin: float | None = None  # rewards are counted from here, so that sums of squares stay small
         self.days = Vocabulary(integer=True, native=True)
@@ -154,10 +155,12 @@ class Tallier:
         keys = coder.wanted if coder.wanted is not None else np.zeros(1, dtype=np.uint64)
         theta, has_reward = plan.weights(coded.shape[1]), plan.metric == "reward"
         asked = Wanted(covered, theta, has_reward, plan.by_propensity, wanted, keys, self.begins)
-        sums = Sums(self.size, coder.pairs.item, coder.pairs.tally.table, self.per_query, self.per_day)
         if not coder.pairs.tally.dense and not waits:
             coder.pairs.tally.add(coded, impressions)
-        self._group(batch, asked, sums)
+        sums = Sums(coder.pairs.tally.table, self.per_query, self.per_day)
+        self.longest = max(self.longest, int(kernels.tally_rows(batch, asked, sums)))
+        if wanted:
+            self._group(batch, asked)
         if plan.looks:
             tally_looks(batch.query_codes, coded, impressions, self.looks, self.last_at)
 
@@ -179,19 +182,16 @@ class Tallier:
                 propensity=np.zeros(0), bits=np.zeros(0, dtype=np.uint64), days=days, coded=coded,
             )  # fmt: skip
             theta, every = self.plan.weights(coded.shape[1]), np.ones(len(self.per_query), dtype=np.bool_)
-            asked = Wanted(
-                every, theta, self.plan.metric == "reward", False, 2, np.zeros(1, dtype=np.uint64), self.begins
-            )
-            nothing = self.coder.pairs.tally.table[:0]
-            none = np.zeros_like(self.per_query), np.zeros_like(self.per_day)
-            self._group(batch, asked, Sums(self.size, self.coder.pairs.item, nothing, *none))
+            none = np.zeros(1, dtype=np.uint64)
+            self._group(batch, Wanted(every, theta, self.plan.metric == "reward", False, 2, none, self.begins))
 
-    def _group(self, batch: Batch, asked: Wanted, sums: Sums) -> None:
-        done = 0
+    def _group(self, batch: Batch, asked: Wanted) -> None:
+        """Add the rows to groups of rankings."""
+        done, items = 0, self.coder.pairs.item
         while True:
             groups = self.groups
-            met = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity)
-            done = kernels.tally_rows(done, batch, asked, sums, met, SECRET)
+            arrays = GroupArrays(groups.slots, groups.query, groups.rows, groups.sums, groups.propensity)
+            done, self.met = kernels.group_rows(done, self.met, batch, asked, items, arrays, SECRET)
             if done >= len(batch.coded):
                 return
             self._make_group_room()
@@ -237,9 +237,8 @@ class Tallier:
             self.extremes = min(low, old[0]), max(high, old[1])
 
     def _make_group_room(self) -> None:
-        used = int(self.size[kernels.GROUPS])
-        if not self.groups.grow(used):
-            self._set_down(used)
+        if not self.groups.grow(self.met):
+            self._set_down(self.met)
 
     def _set_down(self, used: int) -> Spill:
         """Move the groups to disk."""
@@ -247,14 +246,14 @@ class Tallier:
             self.spill = Spill(self.plan.by_propensity)
         self.spill.write(self.groups, used)
         self.groups.clear()
-        self.size[kernels.GROUPS] = 0
+        self.met = 0
         return self.spill
 
     def rankings(self, pair_rows: Codes, new_query: Codes, positions: int) -> RankingGroups | None:
         """The groups, with pairs and queries under their final codes."""
         if self.plan.rankings == "none":
             return None
-        used = int(self.size[kernels.GROUPS])
+        used = self.met
         if self.spill is not None:
             return SpilledRankings(self._set_down(used), pair_rows, new_query, positions)
         table = self.groups

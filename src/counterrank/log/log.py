@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from counterrank.crew import Crew
 from counterrank.errors import InputError, Unanswerable
 from counterrank.log.keys import SEPARATOR
 from counterrank.log.long_form import LongPart
@@ -71,9 +72,9 @@ class Log:
         integer = all(queries) and "segment" not in self.columns
         return Kinds(binary and integer, binary and all(items), integer, all(items))
 
-    def rows(self, columns: Sequence[str], overview: bool = False) -> RowReader:
-        """A pass over the checked rows with these columns (`query` and `items` come always)."""
-        return RowReader(self, columns, overview)
+    def rows(self, columns: Sequence[str], overview: bool = False, crew: Crew | None = None) -> RowReader:
+        """A pass over the checked rows with these columns (`query` and `items` come always); `crew`: who reads them."""
+        return RowReader(self, columns, overview, crew)
 
     def again(self, reading: Reading) -> Log:
         """The same log for a further pass of the same command: bad rows are left out again, but not written again."""

@@ -9,7 +9,6 @@ reader gives for plain lines is what DuckDB gives; a block with any other line i
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -48,18 +47,25 @@ def plain_pieces(path: Path, wanted: Wanted) -> list[Iterator[pa.RecordBatch | N
     if found.st_size < WORTH or len(set(theirs)) < len(theirs) or not all(ours in _KINDS for ours in wanted):
         return []
 
-    same = (found.st_dev, found.st_ino)
+    same, rooms = (found.st_dev, found.st_ino), [_Room()]  # as many as threads that read
 
     def piece(start: int) -> Iterator[pa.RecordBatch | None]:
-        block = _lines(path, start, min(start + BLOCK, found.st_size), same)
-        if block is None or len(block):
-            yield None if block is None else _batch(block, wanted)
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = _Room()
+        try:
+            block = _lines(path, start, min(start + BLOCK, found.st_size), same, room)
+            if block is None or len(block):
+                yield None if block is None else _batch(block, wanted, room)
+        finally:
+            rooms.append(room)
 
     return [piece(start) for start in range(0, found.st_size, BLOCK)]
 
 
-class _Room(threading.local):
-    """Memory of a thread that block after block is read into: to ask for new memory costs more than to fill it."""
+class _Room:
+    """Memory that block after block is read into: to ask for new memory costs more than to fill it."""
 
     def __init__(self) -> None:
         self.block = bytearray()
@@ -74,12 +80,8 @@ class _Room(threading.local):
             self.rows = np.zeros_like(self.ends)
 
 
-_room = _Room()
-
-
-def _lines(path: Path, start: int, stop: int, same: tuple[int, int]) -> Bytes | None:
-    """The lines that begin from `start` on and before `stop`, in the memory of this thread; None where the last is too
-    long."""
+def _lines(path: Path, start: int, stop: int, same: tuple[int, int], room: _Room) -> Bytes | None:
+    """The lines that begin from `start` on and before `stop`, in this room; None where the last is too long."""
     try:
         with path.open("rb", buffering=0) as file:
             now = os.fstat(file.fileno())
@@ -87,34 +89,34 @@ def _lines(path: Path, start: int, stop: int, same: tuple[int, int]) -> Bytes | 
                 raise InputError(f"{path}: the log changed while it was read: try again when nothing writes to it")
             before = max(start - 1, 0)
             file.seek(before)
-            end = _fill(file, 0, stop - before)
-            first = _room.block.find(b"\n", 0, end) + 1 if start else 0
+            end = _fill(room, file, 0, stop - before)
+            first = room.block.find(b"\n", 0, end) + 1 if start else 0
             if start and not first:  # in the midst of a line that began before
                 return np.zeros(0, dtype=np.uint8)
-            while end > first and _room.block[end - 1] != _NEWLINE:
+            while end > first and room.block[end - 1] != _NEWLINE:
                 if end > stop - before + _LONGEST:
                     return None
-                last = _fill(file, end, _TAIL)
-                found = _room.block.find(b"\n", end, last)
+                last = _fill(room, file, end, _TAIL)
+                found = room.block.find(b"\n", end, last)
                 if last == end:  # the file ends without one
-                    _room.block[end] = _NEWLINE
+                    room.block[end] = _NEWLINE
                     last += 1
                 end = found + 1 if found >= 0 else last
-            if now.st_size <= stop and _room.block[end - 2 : end].isspace():  # blank lines at the end are none
-                end = len(_room.block[:end].rstrip(b"\r\n")) + 1
-                _room.block[end - 1] = _NEWLINE
+            if now.st_size <= stop and room.block[end - 2 : end].isspace():  # blank lines at the end are none
+                end = len(room.block[:end].rstrip(b"\r\n")) + 1
+                room.block[end - 1] = _NEWLINE
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    return np.frombuffer(_room.block, dtype=np.uint8)[first:end]
+    return np.frombuffer(room.block, dtype=np.uint8)[first:end]
 
 
-def _fill(file: BinaryIO, at: int, size: int) -> int:
+def _fill(room: _Room, file: BinaryIO, at: int, size: int) -> int:
     """Read so many bytes to this place, or as many as there are; where they end."""
-    if len(_room.block) < at + size + 1:
-        _room.block = _room.block[:at] + bytearray(size + 1 + at // 4)
+    if len(room.block) < at + size + 1:
+        room.block = room.block[:at] + bytearray(size + 1 + at // 4)
     stop = at + size
     while at < stop:
-        with memoryview(_room.block) as view:
+        with memoryview(room.block) as view:
             read = file.readinto(view[at:stop])  # type: ignore[attr-defined]
         if not read:
             break
@@ -122,14 +124,14 @@ def _fill(file: BinaryIO, at: int, size: int) -> int:
     return at
 
 
-def _batch(block: Bytes, wanted: Wanted) -> pa.RecordBatch | None:
+def _batch(block: Bytes, wanted: Wanted, room: _Room) -> pa.RecordBatch | None:
     """The wanted columns of these lines, or None where one of them is not plain."""
     names = [theirs.encode() for theirs in wanted.values()]
     name_ends = np.cumsum([0, *map(len, names)])
     kinds = np.array([_KINDS[ours][0] for ours in wanted])
     listed = np.array([_KINDS[ours][1] for ours in wanted])
-    _room.fit(len(wanted), len(block))
-    texts, ends, rows = _room.texts, _room.ends, _room.rows
+    room.fit(len(wanted), len(block))
+    texts, ends, rows = room.texts, room.ends, room.rows
     count = _parse(block, np.frombuffer(b"".join(names), np.uint8), name_ends, kinds, listed, texts, ends, rows)
     if count < 0 or not _decodable(block):
         return None
@@ -143,7 +145,7 @@ def _batch(block: Bytes, wanted: Wanted) -> pa.RecordBatch | None:
             values = pa.StringArray.from_buffers(size, pa.py_buffer(ends[i, : size + 1].copy()), text)
         if kinds[i] == _NUMBER:
             values = values.cast(pa.float64())
-        arrays.append(pa.ListArray.from_arrays(pa.array(rows[i, : count + 1]), values) if listed[i] else values)
+        arrays.append(pa.ListArray.from_arrays(pa.array(rows[i, : count + 1].copy()), values) if listed[i] else values)
     return pa.RecordBatch.from_arrays(arrays, names=list(wanted))
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterrank.crew import Crew
 from counterrank.ids import as_text
 from counterrank.log.keys import SEPARATOR, IdKeys, text_keys
 from counterrank.log.originals import Originals, shown
 from counterrank.log.parts import ParquetPart, Part, Wanted
-from counterrank.log.prefetch import AHEAD, in_lanes, prefetched
 from counterrank.log.problems import RowProblem, bad_row
 from counterrank.log.quarantine import Quarantine, quarantine
 from counterrank.log.reading import Reading, Tally
@@ -31,10 +32,11 @@ Checked = tuple[pa.RecordBatch, Rows, Any]  # a batch, its rows and what is wron
 class RowReader:
     """The good rows of a log, a batch at a time; once they have all come, `reading` says what was read."""
 
-    def __init__(self, log: Log, columns: Sequence[str], overview: bool = False) -> None:
+    def __init__(self, log: Log, columns: Sequence[str], overview: bool = False, crew: Crew | None = None) -> None:
         self.log = log
         self.columns = log.to_read(columns)
         self.overview = overview
+        self.crew = crew  # None: one of its own
         self._reading: Reading | None = None
 
     @property
@@ -46,11 +48,15 @@ class RowReader:
     def __iter__(self) -> Iterator[Rows]:
         log, kinds = self.log, self.log.kinds()
         tally = Tally(days=set() if self.overview and "day" in log.columns else None)
-        with quarantine(log.bad_rows, log.joins) if log.writes and log.bad_rows else nullcontext() as aside:
+        crew = self.crew if self.crew is not None else Crew()
+        aside_to = quarantine(log.bad_rows, log.joins) if log.writes and log.bad_rows else nullcontext()
+        with crew if self.crew is None else nullcontext(), aside_to as aside:
             for part, found in zip(log.parts, log.found, strict=True):
                 before = 0
                 originals = Originals(part)
-                for batch, rows, problem in _decoded(part, {c: found[c] for c in self.columns}, kinds, log.repair):
+                for batch, rows, problem in _decoded(
+                    part, {c: found[c] for c in self.columns}, kinds, log.repair, crew
+                ):
                     if problem.any():
                         self._set_aside(batch, problem, originals, before, tally, aside)
                         rows, _ = read_rows(batch.filter(pa.array(problem == 0)), kinds, part.name, log.repair)
@@ -79,11 +85,11 @@ class RowReader:
                 aside.write(file, number, what, originals.content(batch, int(i), number))
 
 
-def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool) -> Iterator[Checked]:
-    """All batches of a part, checked, on two cores: piece by piece, or decoding and checking side by side. From a piece
-    on that is None, the part's batches come instead."""
+def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool, crew: Crew) -> Iterator[Checked]:
+    """All batches of a part, checked: piece by piece, or one after the other. From a piece on that is None, the part's
+    batches come instead."""
 
-    def checked(batches: Iterator[pa.RecordBatch | None]) -> Iterator[Checked | None]:
+    def checked(batches: Iterable[pa.RecordBatch | None]) -> Iterator[Checked | None]:
         for batch in batches:
             if batch is None or len(batch):
                 yield None if batch is None else (batch, *read_rows(batch, kinds, part.name, repair))
@@ -92,19 +98,20 @@ def _decoded(part: Part, wanted: Wanted, kinds: Kinds, repair: bool) -> Iterator
     if isinstance(part, ParquetPart | TextPart):
         pieces = part.pieces(wanted)
     done = 0
-    with closing(in_lanes([checked(piece) for piece in pieces])) as lanes:
-        for found in lanes:
-            if found is None:
+    with closing(crew.supplied(partial(checked, piece) for piece in pieces)) as found:
+        for each in found:
+            if each is None:
                 break
-            done += len(found[0])
-            yield found
+            done += len(each[0])
+            yield each
         else:
             if pieces:
                 return
     rest = part.batches(wanted, done) if isinstance(part, TextPart) else part.batches(wanted)
-    for found in prefetched(checked(prefetched(rest, AHEAD // 2)), AHEAD // 2):
-        assert found is not None  # noqa: S101 - these are batches
-        yield found
+    with closing(crew.supplied(partial(checked, [batch]) for batch in rest)) as found:
+        for each in found:
+            assert each is not None  # noqa: S101 - these are batches
+            yield each
 
 
 def named(rows: Rows) -> Rows:
