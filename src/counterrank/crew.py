@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 A = TypeVar("A")
 AHEAD = 4  # lots of things that are made before anybody asks for them
 FEW = 1  # lots that are enough for one who waits for a job that the other has begun, and soon has done
+MORE = 2  # the same for one who waits for a lot: that one, and one made beside it
 WORTH = 1 << 13  # rows from which a second thread is worth telling
 PATIENCE = 5.0  # seconds to wait for what nobody needs any more
 
@@ -120,7 +121,7 @@ class Crew:
         try:
             while True:
                 number = supply.taken
-                self._work(lambda: number in supply.ready or (supply.ended and number >= supply.begun))  # noqa: B023
+                self._work(lambda: number in supply.ready or (supply.ended and number >= supply.begun), MORE)  # noqa: B023
                 if number not in supply.ready:
                     return
                 things, error = supply.ready.pop(number)
