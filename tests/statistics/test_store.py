@@ -26,7 +26,7 @@ from counterrank.errors import InputError
 from counterrank.ids import Ids
 from counterrank.setting.options import position_weights
 from counterrank.statistics.counts import Counts
-from counterrank.statistics.store import read_counts, sealed
+from counterrank.statistics.store import lengthened, read_counts, sealed, shortened
 
 
 def count(rows: list[dict[str, Any]], **more: Any) -> Counts:
@@ -161,8 +161,11 @@ def test_damaged_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     refused(tmp_path / "nothing.npz")
     refused(tmp_path)
     with np.load(fresh()) as file:
-        items, shown, head = file["pairs.items"], file["shown"], json.loads(file["head"].tobytes())
-        starts, place = file["cells.starts"], file["cells.positions"]
+        head = json.loads(file["head"].tobytes())
+        wide = {
+            name: file[name].astype(np.int64) for name in ("pairs.items", "shown", "cells.starts", "cells.positions")
+        }
+        items, shown, starts, place = wide.values()
     for change in (
         {"shown": shown[:, None]}, {"cells.positions": place[::-1].copy()}, {"cells.positions": place + 100},
         {"cells.starts": starts[:-1]}, {"cells.starts": starts + 1}, {"cells.positions": None},
@@ -183,6 +186,36 @@ def test_damaged_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     path.write_bytes(sealed(packed))
     assert "compressed" in refused(path)
     assert "a pickle was run" not in capsys.readouterr().out
+
+
+def test_whole_numbers_take_few_bytes_and_those_of_the_version_before_are_read(tmp_path: Path) -> None:
+    counts = count(make_rows(3), patterns=True)
+    path = tmp_path / "c.npz"
+    counts.save(path)
+    with np.load(path) as file:
+        short = {name: file[name] for name in file.files}
+    assert short["shown"].itemsize == short["cells.positions"].itemsize == 1
+    head = json.loads(short["head"].tobytes()) | {"version": 4}
+    wide = {
+        name: each.astype(np.int64) for name, each in short.items() if each.dtype.kind == "u" and "bytes" not in name
+    }
+    before = changed(path, **wide | {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)})
+    assert plain(read_counts(before)) == plain(replace(counts, memo=read_counts(before).memo))
+
+
+@pytest.mark.parametrize(
+    ("most", "size"),
+    [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4), (2**32 - 1, 4), (2**32, 8), (2**63 - 1, 8)],
+)
+def test_numbers_of_any_size_come_back(most: int, size: int) -> None:
+    for numbers, wanted in ((np.array([0, most]), size), (np.array([-1, most]), 8), (np.zeros(0, dtype=np.int64), 8)):
+        short = shortened(numbers)
+        assert short.itemsize == wanted
+        back = lengthened(short)
+        assert back.dtype == np.int64
+        assert back.tolist() == numbers.tolist()
+    for other in (np.array([1.5]), np.array([3], dtype=np.int32), np.array([3], dtype=np.uint64)):
+        assert lengthened(shortened(other)) is other
 
 
 @settings(max_examples=60, deadline=None)

@@ -27,6 +27,7 @@ from counterrank.statistics.histogram import Histogram, Spreads
 from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.query_terms import QueryUnits
 from counterrank.statistics.sample import NO_DAY
+from counterrank.statistics.store import lengthened, shortened
 
 Vector = NDArray[np.float64]
 Picked = tuple[Codes, NDArray[np.int32], Codes, Codes]  # queries, coded rows, impressions and days of a sample
@@ -36,13 +37,38 @@ _SPREADS = ("influence", "term", "weight")
 _UNITS = ("queries", "sizes", "buckets", "counts", "sums")
 
 
+@dataclass(frozen=True)
+class Thin:
+    """Numbers of which many may be 0: then only the others, and where they are."""
+
+    size: int
+    values: Vector
+    at: NDArray[np.int32] | None = None  # None: all
+
+    @classmethod
+    def of(cls, numbers: Vector) -> Thin:
+        """
+        >>> Thin.of(np.array([0.0, 0.0, 2.0, 0.0])).whole()
+        array([0., 0., 2., 0.])
+        """
+        at = np.flatnonzero(numbers).astype(np.int32)
+        return cls(len(numbers), numbers[at], at) if 2 * len(at) < len(numbers) else cls(len(numbers), numbers)
+
+    def whole(self) -> Vector:
+        if self.at is None:
+            return self.values
+        out = np.zeros(self.size)
+        out[self.at] = self.values
+        return out
+
+
 @dataclass(frozen=True, kw_only=True)
 class Weights:
     """All that rows are weighed with, as arrays: it goes to every process once."""
 
     pairs: Pairs
-    cells: Cells
-    columns: Sequence[Vector]  # (C,) each: those that differ, since estimators share many
+    sent_cells: tuple[NDArray[Any], NDArray[Any], int]  # starts and positions in few bytes, and how deep they go
+    columns: Sequence[Thin]  # those that differ, since estimators share many
     of: Sequence[int]  # the column of each estimator's weight, then of each one's offset
     scale: Vector  # (E, K)
     constant: Vector  # (E, Q)
@@ -53,26 +79,34 @@ class Weights:
     @classmethod
     def from_coefficients(cls, given: Coefficients, chosen: NDArray[np.bool_]) -> Weights:
         weights, offsets = given.whole()
-        columns: list[Vector] = []
+        columns: list[Thin] = []
         seen: dict[bytes, int] = {}
         of = []
         for column in (*weights, *offsets):
             key = blake2b(np.ascontiguousarray(column).tobytes()).digest()
             if key not in seen:
                 seen[key] = len(columns)
-                columns.append(np.asarray(column))
+                columns.append(Thin.of(np.asarray(column)))
             of.append(seen[key])
+        cells = given.cells
         return cls(
-            pairs=given.pairs, cells=given.cells, columns=columns, of=of, scale=given.scale, constant=given.constant,
+            pairs=given.pairs, sent_cells=(shortened(cells.starts), shortened(cells.positions), cells.depth),
+            columns=columns, of=of, scale=given.scale, constant=given.constant,
             by_query=list(given.by_query), own=list(given.own), chosen=chosen,
         )  # fmt: skip
+
+    @cached_property
+    def cells(self) -> Cells:
+        starts, positions, depth = self.sent_cells
+        return Cells(lengthened(starts), lengthened(positions), depth)
 
     @cached_property
     def coefficients(self) -> Coefficients:
         """As the embedded engine takes them."""
         estimators, nothing = len(self.scale), np.zeros(0, dtype=np.int64)
         counts = Counts.of_cells(self.pairs, Tally(self.cells, nothing, nothing))
-        columns = [self.columns[number] for number in self.of]
+        whole = [column.whole() for column in self.columns]
+        columns = [whole[number] for number in self.of]
         both = list(zip(columns[:estimators], columns[estimators:], strict=True))
         weighed = [lambda part, each=each: (each[0][part.cells], each[1][part.cells]) for each in both]
         return Coefficients(
@@ -86,6 +120,10 @@ class Weights:
         given = self.coefficients
         return given.table(given.counts.part(0, len(given.counts.impressions)))
 
+    def where(self, receiver: Receiver) -> LookedUp:
+        """The cells of the pairs that came so far."""
+        return self.cells.looked_up(receiver.rows, receiver.queries)
+
     def weighed(self, parts: Iterator[Any]) -> Iterator[Sent]:
         """The moments of a part's rows, and those that are in the sample."""
         given, receiver = self.coefficients, Receiver(self.pairs)
@@ -94,14 +132,12 @@ class Weights:
         waiting = Waiting(sums, self, receiver)
         for data in parts:
             rows, days = receiver.unpacked(data)
-            where = self.cells.looked_up(receiver.rows, receiver.queries)
             if isinstance(rows, SentRows):
-                sums.units.add(rows, where, self.table)
                 waiting.add(rows)
             elif given.own:
-                own.add(rows, where, self.table, given)
+                own.add(rows, self.where(receiver), self.table, given)
             else:
-                sums.add(rows, where, self.table)
+                sums.add(rows, self.where(receiver), self.table)
             yield SAMPLE, packed_sample(picked(rows, days, self.chosen, receiver))
         waiting.weigh()
         if len(receiver.rows):
@@ -117,6 +153,8 @@ class Waiting:
         self._bytes = 0
 
     def add(self, rows: SentRows) -> None:
+        if self.weights.by_query:
+            self.sums.units.add(rows, self.weights.where(self.receiver), self.weights.table)
         last = self._batches[-1] if self._batches else rows
         if _form(last) != _form(rows) or self._bytes + rows.narrow.nbytes > WAITING_BYTES:
             self.weigh()

@@ -31,7 +31,7 @@ from counterrank.statistics.pairs import Pairs
 from counterrank.statistics.patterns import Patterns
 from counterrank.statistics.rankings import Rankings
 
-FORMAT, VERSION = "counterrank-counts", 4
+FORMAT, VERSION, BEFORE = "counterrank-counts", 5, 4  # which had whole numbers in eight bytes each
 MOST_BYTES = 1 << 31  # of all ids of a kind together, as Arrow has them
 _DIGEST = 64  # bytes of a SHA-256 in hexadecimal digits
 _GROUPS = ("rankings", "pages")
@@ -63,7 +63,8 @@ def packed_counts(counts: Counts) -> bytes:
         _put(name, sum_chunks(value) if name in _GROUPS and value is not None else value, arrays, numbers)
     head = json.dumps({"format": FORMAT, "version": VERSION, "numbers": numbers})
     packed = io.BytesIO()
-    np.savez(packed, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays)
+    short = {name: shortened(array) for name, array in arrays.items()}
+    np.savez(packed, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **short)
     return sealed(packed)
 
 
@@ -108,14 +109,35 @@ def unpacked_counts(data: bytes) -> Counts:
     head = json.loads(arrays.pop("head").tobytes().decode())
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"the file does not say that it is {FORMAT}")
-    if head.get("version") != VERSION:
+    if head.get("version") not in (VERSION, BEFORE):
         raise InputError(f"the file is of version {str(head.get('version'))[:20]}, but this program reads {VERSION}")
     numbers = dict(head["numbers"])
+    arrays = {name: array if name.endswith(".bytes") else lengthened(array) for name, array in arrays.items()}
     counts = Counts(**{name: _get(name, arrays, numbers) for name in stored_fields()})
     if arrays or numbers:
         raise InputError(f"the file holds {min([*arrays, *numbers])!r}, which no counts have")
     _check(counts)
     return counts
+
+
+def shortened(array: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers of eight bytes, none of them negative, in as few bytes as they need; anything else as it is.
+
+    >>> shortened(np.array([3, 300])).dtype, lengthened(shortened(np.array([3, 300])))
+    (dtype('uint16'), array([  3, 300]))
+    """
+    if array.dtype != np.int64 or not array.size or array.min() < 0:
+        return array
+    most = array.max()
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if most <= np.iinfo(kind).max:
+            return array.astype(kind)
+    return array
+
+
+def lengthened(array: NDArray[Any]) -> NDArray[Any]:
+    """What `shortened` was given."""
+    return array.astype(np.int64) if array.dtype.kind == "u" and array.itemsize < np.int64().itemsize else array
 
 
 def _put(name: str, value: Any, arrays: Arrays, numbers: dict[str, Any]) -> None:
