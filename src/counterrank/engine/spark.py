@@ -52,6 +52,13 @@ QUIET = {
 }
 
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+# Java's slower compiler is for what runs very often: in a process that counts a log or a few it would take more than it
+# gives, half of the seconds of a first call among them.
+_PATIENT = (
+    "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=50000 -XX:Tier4CompileThreshold=200000 "
+    "-XX:Tier4BackEdgeThreshold=1000000"
+)
+_COMPILES = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")  # before the user's own options
 
 
 def _near(master: str) -> dict[str, str]:
@@ -59,6 +66,19 @@ def _near(master: str) -> dict[str, str]:
     if master.startswith("local"):
         return _LOOPBACK | {"spark.driver.memory": "4g"}
     return _LOOPBACK if re.match(r"spark://(127\.0\.0\.1|localhost):\d+$", master) else {}
+
+
+def _compiling() -> dict[str, str]:
+    """How Java compiles, where this machine's own settings of Spark say nothing of it."""
+    import pyspark
+
+    home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(home, "conf")
+    try:
+        given = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        given = ""
+    return {name: _PATIENT for name in _COMPILES if name not in given}
 
 
 def open_spark(address: str) -> Spark:
@@ -82,7 +102,7 @@ def open_spark(address: str) -> Spark:
         _check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.master(master).appName("counterrank")
-        for key, value in (QUIET | _near(master)).items():
+        for key, value in (QUIET | _compiling() | _near(master)).items():
             builder = builder.config(key, value)
         try:
             session = _start(builder)
