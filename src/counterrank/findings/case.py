@@ -17,6 +17,8 @@ from counterrank.statistics.histogram import Spreads
 from counterrank.statistics.sample import Sample
 from counterrank.threads import side_by_side
 
+ROUNDING = 1e-9  # of a number
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -53,7 +55,8 @@ class Case:
 
 
 def grade(number: float, caution: float, never: float) -> Level:
-    """The larger, the worse."""
+    """The larger, the worse; what reaches a limit but for rounding reaches it."""
+    number += ROUNDING * abs(number)
     return "do not trust" if number >= never else "caution" if number >= caution else "trust"
 
 

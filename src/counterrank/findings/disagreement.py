@@ -25,7 +25,7 @@ def disagreement(case: Case, tested: Tested | None = None) -> list[Finding]:
     if case.evidence.same:
         return []
     asked = [(contrast, gap) for contrast in CONTRASTS if (gap := _gap(case, contrast, tested)) is not None]
-    corrected = holm([_chance(gap) for _, gap in asked])
+    corrected = holm([_chance(case, *each) for each in asked])
     return [_finding(case, *each, chance) for each, chance in zip(asked, corrected, strict=True)]
 
 
@@ -54,8 +54,12 @@ def _gap(case: Case, contrast: Contrast, tested: Tested | None) -> Gap | None:
     return Gap((one.value or 0.0) - (other.value or 0.0), apart if error is None else error)
 
 
-def _chance(gap: Gap) -> float:
-    return 2 * NormalDist().cdf(-abs(gap.difference) / gap.error) if gap.error > 0 else 1.0
+def _chance(case: Case, contrast: Contrast, gap: Gap) -> float:
+    """Of a difference so large; one that is rounding has an error that is rounding too, and says nothing."""
+    values = [abs(case.rows[name].value or 0.0) for name in (contrast.more, contrast.less)]
+    if gap.error <= 0 or abs(gap.difference) <= NOTHING * max(values):
+        return 1.0
+    return 2 * NormalDist().cdf(-abs(gap.difference) / gap.error)
 
 
 def _finding(case: Case, contrast: Contrast, gap: Gap, chance: float) -> Finding:

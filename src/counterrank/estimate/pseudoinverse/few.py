@@ -19,6 +19,7 @@ from counterrank.ids import Codes
 from counterrank.statistics.cells import cell_at
 from counterrank.statistics.pairs import Table
 
+ROUNDING = 1e-13  # of the terms of a sum of squares: what is left of them is 0 but for rounding
 NONE = 1e-9  # a weight, or a sum of weights per impression, that is 0 but for rounding
 
 
@@ -236,7 +237,9 @@ def account(w: Any, n: Any, f: Any, f2: Any, expected: Any, free: Any, out: Any)
     if free < NONE:
         out[7] += w * w * n
         return
-    squares = max(f2 - 2 * expected * f + n * expected**2, 0.0)
+    squares, terms = f2 - 2 * expected * f + n * expected**2, f2 + 2 * abs(expected * f) + n * expected**2
+    if squares <= ROUNDING * terms:
+        squares = 0.0
     out[3] += w * w * squares
     out[4] += w * w * squares * (1 - free) / free
     out[5] += n * free
