@@ -103,11 +103,11 @@ class Crew:
         self._work(lambda: job.done, FEW)
         return job.value
 
-    def halves(self, run: Callable[[int, int], A], first: int, last: int) -> list[A]:
+    def halves(self, run: Callable[[int, int], A], first: int, last: int, middle: int | None = None) -> list[A]:
         """What run(first, last) gives, or, where there are enough rows for it, run on both halves side by side."""
         if self.alone or last - first < WORTH:
             return [run(first, last)]
-        middle = (first + last) // 2
+        middle = (first + last) // 2 if middle is None else middle
         other = self.submit(lambda: run(middle, last))
         return [run(first, middle), self.result(other)]
 

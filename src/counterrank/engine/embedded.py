@@ -91,7 +91,7 @@ class EmbeddedPass:
         self.tallier = Tallier(plan, self.coder, engine.group_room)
         room = engine.cache_bytes if plan.metric == "clicks" or plan.pages != "none" else 0
         self.kept = KeptRows(room, to_disk=plan.pages == "all" or plan.patterns)
-        self._shelves = Shelves(SHELF_BYTES)
+        self._shelves = Shelves(SHELF_BYTES, crew)
         self.tallier.later = plan.rankings == "all" and not plan.by_propensity and room > 0
         self.log_impressions = 0
         self._pending: Job[Kept] | None = None

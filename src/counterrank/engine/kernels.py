@@ -260,11 +260,11 @@ def lay_out(offsets, values, out):
 
 
 @njit(nogil=True)
-def tally_rows(batch, wanted, sums):
-    """Count coded rows: pairs by position, sums by query and by day. Returns the length of the longest list.
+def tally_rows(first, last, batch, wanted, sums):
+    """Count coded rows first to last: pairs by position, sums by query and by day. Returns the longest list's length.
 
-    In the order of queries, whose cells then stay in the processor's cache. Rows of queries that were not asked for are
-    crossed out.
+    In the order of queries, whose cells then stay in the processor's cache, and which two threads can share. Rows of
+    queries that were not asked for are crossed out.
     """
     query_codes, lengths, impressions, reward, _, _, days, coded = batch
     covered, theta, has_reward, _, _, _, _ = wanted
@@ -277,7 +277,7 @@ def tally_rows(batch, wanted, sums):
         np.uint64(tally.shape[1]),
     )
     one, longest = np.uint64(1), np.int64(0)
-    for r in range(np.uint64(len(query_codes))):
+    for r in range(np.uint64(first), np.uint64(last)):
         if query_codes[r] < 0:
             continue
         q, m = np.uint64(query_codes[r]), impressions[r]

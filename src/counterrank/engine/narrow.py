@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterrank.compiled import njit
+from counterrank.crew import Crew
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.tables import PairTable
 from counterrank.ids import Codes
@@ -32,8 +33,9 @@ class Shelf:
 class Shelves:
     """Shelves that batches are put on one after the other. Memory that nothing was put on costs nothing yet."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, crew: Crew | None = None) -> None:
         self.size = size
+        self.crew = crew if crew is not None else Crew(alone=True)  # who puts batches there
         self._last: Shelf | None = None
         self._used = 0
 
@@ -137,21 +139,23 @@ def narrowed(rows: CodedRows, table: PairTable, shelves: Shelves | None = None) 
     kind = next((each for each in (np.uint8, np.uint16) if 2 * largest <= np.iinfo(each).max), None)
     if kind is None or not len(rows.starts) or rows.chances is not None:
         return rows
-    shelf, first = (shelves or Shelves(0)).room(rows.coded.shape, kind, rows.impressions is not None)
+    shelves = shelves or Shelves(0)
+    shelf, first = shelves.room(rows.coded.shape, kind, rows.impressions is not None)
     narrow = NarrowRows(
         shelf=shelf, first=first, size=len(rows), table=table, starts=rows.starts, reward=rows.reward, day=rows.day,
         cluster=rows.cluster,
     )  # fmt: skip
-    _narrow(rows.coded, table.place, narrow.narrow, np.iinfo(kind).max)
+    given = rows.coded, table.place, narrow.narrow, np.iinfo(kind).max
+    shelves.crew.halves(lambda first, last: _narrow(first, last, *given), 0, len(rows))
     if narrow.impressions is not None and rows.impressions is not None:
         narrow.impressions[:] = rows.impressions
     return narrow
 
 
 @njit(nogil=True)
-def _narrow(coded: Any, place: Any, out: Any, end: Any) -> None:  # pragma: no cover
+def _narrow(first: Any, last: Any, coded: Any, place: Any, out: Any, end: Any) -> None:  # pragma: no cover
     flat, into, width, one = coded.reshape(-1), out.reshape(-1), np.uint64(coded.shape[1]), np.uint64(1)
-    for r in range(np.uint64(len(coded))):
+    for r in range(np.uint64(first), np.uint64(last)):
         for k in range(width):
             v = flat[r * width + k]
             if v < 0:

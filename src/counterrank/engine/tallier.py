@@ -101,7 +101,7 @@ class Tallier:
             coded=coded,
         )
         waits = self._waits(codes, coded, covered)
-        self._tally(batch, covered, waits)
+        self._tally(batch, starts, covered, waits)
         chances = coder.chances(rows, coded.shape[1])
         chances = None if chances is None else placed(chances, place)
         if self.item_chances is not None and chances is not None:
@@ -147,7 +147,7 @@ class Tallier:
             self.coder.pairs.tally.add(rows.coded, n)
         self.waiting, self.room_to_wait = [], 0
 
-    def _tally(self, batch: Batch, covered: NDArray[np.bool_], waits: bool) -> None:
+    def _tally(self, batch: Batch, starts: Codes, covered: NDArray[np.bool_], waits: bool) -> None:
         """Add the rows to cells, queries, days, groups of rankings and looks."""
         plan, coder = self.plan, self.coder
         coded, impressions = batch.coded, batch.impressions
@@ -157,12 +157,24 @@ class Tallier:
         asked = Wanted(covered, theta, has_reward, plan.by_propensity, wanted, keys, self.begins)
         if not coder.pairs.tally.dense and not waits:
             coder.pairs.tally.add(coded, impressions)
-        sums = Sums(coder.pairs.tally.table, self.per_query, self.per_day)
-        self.longest = max(self.longest, int(kernels.tally_rows(batch, asked, sums)))
+        self._sum(batch, starts, asked)
         if wanted:
             self._group(batch, asked)
         if plan.looks:
             tally_looks(batch.query_codes, coded, impressions, self.looks, self.last_at)
+
+    def _sum(self, batch: Batch, starts: Codes, asked: Wanted) -> None:
+        """Add the rows to cells, queries and days, in two halves that have queries of their own."""
+        size = len(batch.coded)
+        middle = int(starts[np.searchsorted(starts, size // 2)]) if len(starts) else size
+        second = np.zeros_like(self.per_day)  # of the rows from there on
+
+        def run(first: int, last: int) -> int:
+            sums = Sums(self.coder.pairs.tally.table, self.per_query, second if first else self.per_day)
+            return int(kernels.tally_rows(first, last, batch, asked, sums))
+
+        self.longest = max(self.longest, *self.coder.crew.halves(run, 0, size, middle))
+        self.per_day += second
 
     def catch_up(self, parts: Sequence[Kept]) -> None:
         """Count the groups of rankings of these rows, which count for all else already, and from now on all others."""
