@@ -40,6 +40,7 @@ def ours(log: str, target: str, temperature: float = 0.0, engine: str = "duckdb"
     from counterrank import evaluate, read_policy  # which imports what they need
 
     pa.scalar(True)  # at whose first value Arrow imports Pandas, where that is installed
+
     def work() -> dict[str, float | None]:
         policy = read_policy(target, temperature=temperature)
         found = json.loads(evaluate(log, policy, engine=engine).to_json())
