@@ -9,38 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterrank.engine import Embedded, Plan, kernels
+from coded import batch_of, pairs_of
+from counterrank.engine import Embedded, Plan
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.narrow import NarrowRows, narrowed
-from counterrank.engine.tables import PairTable
 from counterrank.log import read_log
-
-
-def pairs_of(sizes: list[int], rng: np.random.Generator) -> PairTable:
-    """As many pairs of each query, met in any order."""
-    query = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    table = PairTable(1)
-    table.know(len(sizes))
-    table.grow(0, len(query))
-    table.query[: len(query)] = query
-    for q, size in enumerate(sizes):
-        table.place[np.flatnonzero(query == q)] = np.arange(size)
-        table.tables[q, kernels.TAKEN] = size
-    return table
-
-
-def rows_of(table: PairTable, queries: int, size: int, rng: np.random.Generator) -> CodedRows:
-    """Rows by query, some of none, some crossed out, with -1 at their ends."""
-    of = np.sort(rng.integers(-1, queries, size))
-    coded = np.full((size, 6), -1, dtype=np.int32)
-    used = int(table.tables[:, kernels.TAKEN].sum())
-    mine = [np.flatnonzero(table.query[:used] == q) for q in range(queries)]
-    for row, q in enumerate(of):
-        if q >= 0 and rng.random() < 0.9:
-            length = int(rng.integers(1, 7))
-            coded[row, :length] = 2 * rng.choice(mine[q], length) + rng.integers(0, 2, length)
-    starts = np.searchsorted(of, np.arange(queries + 1))
-    return CodedRows(coded=coded, impressions=rng.integers(1, 9, size), starts=starts, day=of.astype(np.int32))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +22,7 @@ def rows_of(table: PairTable, queries: int, size: int, rng: np.random.Generator)
 def test_rows_are_the_same(largest: int, kind: str | None) -> None:
     rng = np.random.default_rng(largest)
     table = pairs_of([3, largest, 1, 5], rng)
-    plain = rows_of(table, 4, 500, rng)
+    plain = batch_of(table, 4, 500, rng, positions=6)
     rows = narrowed(plain, table)
     if kind is None:
         assert rows is plain
@@ -75,7 +48,7 @@ def test_rows_are_the_same(largest: int, kind: str | None) -> None:
 def test_rows_that_are_in_no_order_or_have_chances_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     table = pairs_of([4, 4], rng)
-    rows = rows_of(table, 2, 50, rng)
+    rows = batch_of(table, 2, 50, rng, positions=6)
     loose = CodedRows(coded=rows.coded, impressions=None, starts=np.zeros(0, dtype=np.int64))
     weighed = CodedRows(coded=rows.coded, impressions=None, starts=rows.starts, chances=np.ones(rows.coded.shape))
     assert narrowed(loose, table) is loose

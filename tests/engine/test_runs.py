@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.engine import Embedded, embedded, kernels, part_sums, sent_rows
+from coded import batch_of, pairs_of
+from counterrank.engine import Embedded, embedded, part_sums, sent_rows
 from counterrank.engine.coder import CodedRows
 from counterrank.engine.narrow import Kept, NarrowRows, Shelves, narrowed
 from counterrank.engine.runs import Runs, stacks
@@ -17,31 +18,6 @@ from in_parts import InParts
 POSITIONS, QUERIES = 3, 7
 ESTIMATORS = "list,wlist,ip,wip,pbm,item,rctr"  # more would be made of rows that are kept
 SIZES = [40, 1, 0, 60, 35, 50, 9]
-
-
-def pairs_of(sizes: list[int], rng: np.random.Generator) -> PairTable:
-    query = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    table = PairTable(1)
-    table.know(len(sizes))
-    table.grow(0, len(query))
-    table.query[: len(query)] = query
-    for q, size in enumerate(sizes):
-        table.place[np.flatnonzero(query == q)] = np.arange(size)
-        table.tables[q, kernels.TAKEN] = size
-    return table
-
-
-def batch_of(table: PairTable, queries: int, size: int, counted: bool, rng: np.random.Generator) -> CodedRows:
-    """Rows of the first queries alone, as a batch has them that came before others were met; some are crossed out."""
-    of = np.sort(rng.integers(-1, queries, size))
-    coded = np.full((size, POSITIONS), -1, dtype=np.int32)
-    query = table.query[: int(table.tables[:, kernels.TAKEN].sum())]
-    for row, q in enumerate(of):
-        if q >= 0 and rng.random() < 0.9:
-            length = int(rng.integers(1, POSITIONS + 1))
-            coded[row, :length] = 2 * rng.choice(np.flatnonzero(query == q), length) + rng.integers(0, 2, length)
-    starts = np.searchsorted(of, np.arange(queries + 1))
-    return CodedRows(coded=coded, impressions=rng.integers(1, 9, size) if counted else None, starts=starts)
 
 
 def spelled(runs: Runs, listed: np.ndarray | None) -> list[tuple[int, ...]]:
@@ -61,7 +37,8 @@ def narrow_batches(size: int, counted: bool, seed: int) -> tuple[PairTable, list
     """Batches that know ever more queries, on shelves of so many bytes."""
     rng = np.random.default_rng(seed)
     table = pairs_of([3, 5, 1, 9, 4, 2, 6], rng)
-    plain = [batch_of(table, min(2 + i, QUERIES), each, counted, rng) for i, each in enumerate(SIZES)]
+    some = {"positions": POSITIONS, "counted": counted}
+    plain = [batch_of(table, min(2 + i, QUERIES), each, rng, **some) for i, each in enumerate(SIZES)]
     shelves = Shelves(size)
     return table, plain, [narrowed(each, table, shelves) for each in plain]
 
@@ -92,10 +69,10 @@ def test_rows_of_several_widths_and_forms_share_no_shelf() -> None:
     few, many = pairs_of([3, 4], rng), pairs_of([3, 200], rng)
     shelves = Shelves(1 << 20)
     kept: list[Kept] = [
-        narrowed(batch_of(few, 2, 5, False, rng), few, shelves),
-        narrowed(batch_of(few, 2, 5, True, rng), few, shelves),
-        narrowed(batch_of(many, 2, 5, True, rng), many, shelves),
-        batch_of(many, 2, 5, True, rng),
+        narrowed(batch_of(few, 2, 5, rng, positions=POSITIONS, counted=False), few, shelves),
+        narrowed(batch_of(few, 2, 5, rng, positions=POSITIONS, counted=True), few, shelves),
+        narrowed(batch_of(many, 2, 5, rng, positions=POSITIONS, counted=True), many, shelves),
+        batch_of(many, 2, 5, rng, positions=POSITIONS, counted=True),
     ]
     assert [type(part) for part in kept] == [NarrowRows] * 3 + [CodedRows]
     assert [len(stack.parts) for stack in stacks(kept)] == [1, 1, 1, 1]
