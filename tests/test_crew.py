@@ -180,3 +180,14 @@ def test_alone_there_is_no_second_thread() -> None:
             assert crew.result(crew.submit(lambda: 3)) == 3
             assert threading.active_count() == before
     assert set(made) == {threading.current_thread().name}
+
+
+def test_where_no_thread_can_start_this_one_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuses)
+    with Crew() as crew:
+        assert list(crew.supplied(lots([2, 1]))) == [0, 1, 1000]
+        assert crew.result(crew.submit(lambda: 1)) == 1
+        assert sum(crew.halves(lambda first, last: last - first, 0, 4 * WORTH)) == 4 * WORTH

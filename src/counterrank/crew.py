@@ -141,7 +141,10 @@ class Crew:
     def _call_second(self) -> None:
         if self._second is None and not self.alone:
             self._second = Thread(target=self._serve, daemon=True, name="counterrank-second")
-            self._second.start()
+            try:
+                self._second.start()
+            except RuntimeError:  # the system has no room for more
+                self._second, self.alone = None, True
 
     def _serve(self) -> None:
         me = current_thread()
