@@ -35,6 +35,7 @@ class Job(Generic[A]):
             self._value = self._run()
         except BaseException as error:  # raised to whoever asks for the result
             self._error = error
+        self.done = True
 
     @property
     def value(self) -> A:
@@ -168,8 +169,7 @@ class Crew:
     def _next(self, most: int) -> Callable[[], None] | None:
         """What this thread shall do now, which nobody else will do then."""
         if self._jobs:
-            job = self._jobs.popleft()
-            return lambda: _done(job)
+            return self._jobs.popleft().do
         for supply in self._supplies:
             if supply.open(most):
                 supply.asking = True
@@ -193,11 +193,6 @@ class Crew:
             supply.ready[number] = _whole(make)
         elif error is not None:
             supply.ready[number] = [], error
-
-
-def _done(job: Job[Any]) -> None:
-    job.do()
-    job.done = True
 
 
 def _whole(make: Callable[[], Iterator[A]]) -> tuple[list[A], BaseException | None]:

@@ -101,9 +101,9 @@ def unpacked_counts(data: bytes) -> Counts:
     """The counts that `packed_counts` gave."""
     if _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
         raise InputError("the file was changed or is not whole: its SHA-256 is not the one at its end")
-    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:  # what comes of it is at most eight times as large as the file
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
-            raise InputError("the file is compressed, which counts never are")  # so it is no larger than it looks
+            raise InputError("the file is compressed, which counts never are")
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     head = json.loads(arrays.pop("head").tobytes().decode())
